@@ -1,0 +1,158 @@
+//! Source feeds: what becomes a bronze table.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::schema::{Column, TableName};
+
+/// One source that becomes one append-only bronze table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceFeed {
+    /// The feed's own name; its quarantine is `quarantine.<name>`.
+    pub name: String,
+    /// The bronze table.
+    #[schemars(with = "String")]
+    pub table: TableName,
+    /// Where records come from.
+    pub source: Source,
+    /// How bytes become columns.
+    #[serde(default)]
+    pub decode: Decode,
+    /// Declared business columns; empty = from the messages, else inferred from the first batch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Column>,
+    /// Key columns of the source table; empty = the message key's fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<String>,
+    /// What a column the table does not have does.
+    #[serde(default)]
+    pub schema_policy: SchemaPolicy,
+    /// Whether the source's before-images are complete (PostgreSQL: REPLICA IDENTITY FULL).
+    #[serde(default)]
+    pub replica_identity: ReplicaIdentity,
+    /// Partition columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partition_by: Vec<String>,
+    /// Clustering columns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cluster_by: Vec<String>,
+    /// Shown by catalogues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Table properties.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, String>,
+}
+
+/// Where records come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// Files dropped under a path.
+    Files(FileSource),
+    /// A record source the embedding program brings, by name.
+    Custom(String),
+}
+
+/// Files under a path. Feeds with the same path, glob and format are read in one pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileSource {
+    /// A folder or one file; relative paths resolve under the base data path.
+    pub path: String,
+    /// How a file is cut into records.
+    pub format: FileFormat,
+    /// Which files below the folder; default all. Names that begin with `.` or `_` and names that end in `.tmp` or `.part` are never read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glob: Option<String>,
+    /// For `kafka_jsonl`: topics of this feed, exact or with `*`; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<String>,
+    /// For `csv`: how the text is read.
+    #[serde(default)]
+    pub csv: CsvOptions,
+    /// A file younger than this many seconds is left for the next run (partial-file guard); default 0: taken when size and time hold still while it is read.
+    #[serde(default)]
+    pub settle_seconds: u64,
+}
+
+/// How a file is cut into records. `.gz` files are gunzipped whatever the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    /// Comma-separated values, RFC 4180.
+    Csv,
+    /// A JSON object a line.
+    Jsonl,
+    /// A recorded Kafka record a line: topic, partition, offset, key, value, headers, timestamp.
+    KafkaJsonl,
+}
+
+/// CSV dialect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CsvOptions {
+    /// Whether the first line names the columns.
+    pub header: bool,
+    /// One ASCII character.
+    pub delimiter: char,
+    /// One ASCII character.
+    pub quote: char,
+    /// Unquoted text that means null besides the empty field; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub null_text: Option<String>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { header: true, delimiter: ',', quote: '"', null_text: None }
+    }
+}
+
+/// How bytes become columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decode {
+    /// Debezium envelope, with or without schema wrapper.
+    #[default]
+    Debezium,
+    /// Debezium's flattened form (`ExtractNewRecordState`).
+    DebeziumFlattened,
+    /// The record is one JSON object.
+    Json,
+    /// The record is a CSV row.
+    Csv,
+    /// Key, value, topic, partition, offset, timestamp and headers as they came.
+    Raw,
+}
+
+/// What a column the table does not have does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaPolicy {
+    /// Stop and name the column.
+    Freeze,
+    /// Add it as a nullable column.
+    #[default]
+    Add,
+    /// Add it; a wider type rewrites the table in one commit.
+    Widen,
+    /// Keep it in `_rescued_data`.
+    Rescue,
+    /// Quarantine the record.
+    Quarantine,
+}
+
+/// What the source's before-images hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplicaIdentity {
+    /// Only key columns can be trusted in a PostgreSQL before-image; MySQL's and SQL Server's are always full.
+    #[default]
+    Default,
+    /// Before-images are complete.
+    Full,
+}

@@ -1,0 +1,78 @@
+//! What a run did to one dataset; every layer fills the same shape.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run did to one dataset. `rows_in = rows_out + rows_quarantined + Σ rows_ignored` holds always.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DatasetReport {
+    /// `schema.table`.
+    pub table: String,
+    /// How it ended.
+    pub status: Status,
+    /// Records or source rows taken up.
+    pub rows_in: u64,
+    /// Of those, the ones that are now in the table or decided its state.
+    pub rows_out: u64,
+    /// Of those, the ones in quarantine.
+    pub rows_quarantined: u64,
+    /// Of those, the ones left out, by reason (`tombstone`, `heartbeat`, `duplicate`, …).
+    pub rows_ignored: BTreeMap<String, u64>,
+    /// Rows of the target added.
+    pub rows_inserted: u64,
+    /// Rows of the target changed.
+    pub rows_updated: u64,
+    /// Rows of the target removed.
+    pub rows_deleted: u64,
+    /// Failures per expectation.
+    pub expectations: BTreeMap<String, u64>,
+    /// Events that tied on the declared sequence with different content.
+    pub ties: u64,
+    /// Version of the target before.
+    pub version_from: Option<u64>,
+    /// Version of the target after.
+    pub version_to: Option<u64>,
+    /// Positions reached, by source.
+    pub positions: BTreeMap<String, i64>,
+    /// Bytes of files written.
+    pub bytes_written: u64,
+    /// Lost races that were planned again.
+    pub conflicts: u64,
+    /// Wall-clock milliseconds.
+    pub millis: u64,
+    /// `append`, `merge`, `full`, `incremental`.
+    pub mode: String,
+    /// Why this mode, or why nothing was done.
+    pub reason: String,
+    /// Things a person should know (undeclared decimal scale, schema change, …).
+    pub notes: Vec<String>,
+    /// The error, its code and its exit code, when it failed.
+    pub error: Option<ReportedError>,
+}
+
+/// How a dataset's run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// No input moved; no version was written.
+    #[default]
+    NothingNew,
+    /// At least one version was written.
+    Committed,
+    /// It failed; the table is as its last commit left it.
+    Failed,
+    /// Not run because something it reads failed.
+    Skipped,
+}
+
+/// An error as the report keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedError {
+    /// The runbook page.
+    pub code: String,
+    /// The chain of messages.
+    pub message: String,
+    /// What the process would say with this error alone.
+    pub exit_code: u8,
+}
