@@ -1,0 +1,49 @@
+# Recipes. `./dev RECIPE` runs them on a fresh machine; CI runs these and nothing else.
+
+export CARGO_TARGET_DIR := env("CARGO_TARGET_DIR", env("HOME") / ".cache/tributary-target")
+export RUST_BACKTRACE := "1"
+
+# List the recipes.
+default:
+    @just --list
+
+# Install what the recipes need beyond the Rust toolchain (done by `./dev` on the way).
+install:
+    @./dev --version >/dev/null && echo "all there"
+
+# Format and lint check; the lints run in the compile that the tests use.
+lint:
+    cargo fmt --all --check
+    scripts/clippy-build test --workspace --all-targets --no-run
+
+# Everything CI checks.
+test:
+    scripts/test
+
+# Light crates and the unit tests of the others; no crash points, no demo. Under three minutes once built.
+test-fast:
+    scripts/test fast
+
+# Recorded changes of a real Postgres and a real MariaDB become bronze, silver and gold; silver is compared with the databases.
+demo *ARGS:
+    cargo run --quiet -p tributary-cli --bin tributary -- demo {{ARGS}}
+
+# Kill the retail pipeline at every store operation, restart, compare; then prove that each broken rule is noticed.
+crash:
+    cargo test --quiet -p tributary --test it crash -- --nocapture --test-threads 1
+
+# Run one benchmark (release build): decode.
+bench NAME *ARGS:
+    cargo run --quiet --release -p tributary-bench --bin {{NAME}} -- {{ARGS}}
+
+# Run the laws (properties and model tests) for a time each.
+laws SECONDS="30":
+    TRIBUTARY_LAW_SECONDS={{SECONDS}} cargo test --quiet --workspace law -- --nocapture
+
+# Write generated files anew: settings page, example settings, pipeline schema, public API lists.
+generate:
+    TRIBUTARY_BLESS=1 cargo test --quiet --workspace generated
+
+# Accept changed golden files after reading the difference.
+bless:
+    TRIBUTARY_BLESS=1 cargo test --quiet --workspace golden
