@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{Check, Column, TableName};
+use crate::column::Column;
+use crate::table_name::TableName;
+use crate::table_spec::Check;
 
 /// A silver table kept current from change batches of its sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,0 +1,48 @@
+//! A column of a table.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data_type::DataType;
+
+/// A column of a table or a field of a struct.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// The name as it is written; unique in its table without regard to case.
+    pub name: String,
+    /// The Delta type.
+    #[serde(rename = "type")]
+    #[schemars(with = "String")]
+    pub data_type: DataType,
+    /// Whether null is a value; default yes.
+    #[serde(default = "yes")]
+    pub nullable: bool,
+    /// Shown by catalogues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// SQL expression taken when a row does not give the column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+    /// SQL expression over other columns; computed when absent, checked when given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generated: Option<String>,
+}
+
+impl Column {
+    /// A nullable column.
+    pub fn new(name: impl Into<String>, data_type: DataType) -> Self {
+        Self { name: name.into(), data_type, nullable: true, comment: None, default: None, generated: None }
+    }
+
+    /// The same column, refusing null.
+    #[must_use]
+    pub fn not_null(mut self) -> Self {
+        self.nullable = false;
+        self
+    }
+}
+
+fn yes() -> bool {
+    true
+}
