@@ -1,0 +1,22 @@
+//! What the outside gives: arguments, environment, working folder.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Everything settings are made from, handed over as values so that a test can bring its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// The command line, the program's own name first.
+    pub arguments: Vec<OsString>,
+    /// Names and values of environment variables.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where `.env`, `tributary.toml` and relative names of either are looked for.
+    pub folder: PathBuf,
+}
+
+impl Inputs {
+    /// The running process' own arguments, environment and working folder; for binaries alone.
+    pub fn of_process() -> Self {
+        Self { arguments: std::env::args_os().collect(), environment: std::env::vars_os().collect(), folder: PathBuf::from(".") }
+    }
+}
