@@ -1,0 +1,251 @@
+//! How a lake is opened and how a run is asked for.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio_util::sync::CancellationToken;
+use tributary_lake::{Clock, SystemClock};
+use tributary_specs::{DatasetReport, TableName};
+
+/// How a lake is opened.
+///
+/// ```
+/// let options = tributary::OpenOptions { catalogue: "shop".to_owned(), ..Default::default() };
+/// assert_eq!(options.memory_limit, 1 << 30);
+/// ```
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// The catalogue: the first folder below the root. Default `main`.
+    pub catalogue: String,
+    /// Where commit times come from.
+    pub clock: Arc<dyn Clock>,
+    /// Bytes that queries and our own buffers may hold together. Default 1 GiB.
+    pub memory_limit: usize,
+    /// How often a lost race is planned again before the dataset fails. Default 20.
+    pub attempts_max: u32,
+    /// Told of every table a run has committed to.
+    pub catalogues: Vec<Arc<dyn Catalogue>>,
+    /// Rules broken on purpose; only in tests.
+    #[cfg(feature = "controls")]
+    pub controls: tributary_testkit::Controls,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            catalogue: "main".to_owned(),
+            clock: Arc::new(SystemClock),
+            memory_limit: 1 << 30,
+            attempts_max: 20,
+            catalogues: Vec::new(),
+            #[cfg(feature = "controls")]
+            controls: tributary_testkit::Controls::none(),
+        }
+    }
+}
+
+/// A catalogue of the embedding program's that wants to know of tables.
+///
+/// ```
+/// #[derive(Debug, Default)]
+/// struct Log(std::sync::Mutex<Vec<String>>);
+///
+/// impl tributary::Catalogue for Log {
+///     fn committed(&self, table: &tributary::TableName, version: u64) {
+///         self.0.lock().unwrap().push(format!("{table}@{version}"));
+///     }
+/// }
+/// ```
+pub trait Catalogue: fmt::Debug + Send + Sync {
+    /// `table` has reached `version` in this run. Called after the commit; it cannot undo it.
+    fn committed(&self, table: &TableName, version: u64);
+}
+
+/// What one run does.
+///
+/// ```
+/// use tributary::{Layer, RunOptions};
+/// let options = RunOptions { layers: vec![Layer::Bronze], ..Default::default() };
+/// assert!(options.only.is_empty());
+/// ```
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Layers to run, in phases. Default all.
+    pub layers: Vec<Layer>,
+    /// Datasets to run and no others; empty = all of the layers.
+    pub only: Vec<TableName>,
+    /// Drain what is there and return, or go on.
+    pub mode: Mode,
+    /// Bytes for this run, where it differs from the lake's.
+    pub memory_limit: Option<usize>,
+    /// The instant that `now()` and `current_date()` mean in gold queries, where it is not the clock's.
+    pub as_of: Option<DateTime<Utc>>,
+    /// The clock of this run, where it differs from the lake's.
+    pub clock: Option<Arc<dyn Clock>>,
+    /// Ends the run at the next safe point; a cancelled run is as safe as a killed one.
+    pub cancel: CancellationToken,
+    /// Told of what happens.
+    pub progress: Arc<dyn ProgressSink>,
+    /// Root of relative file paths of feeds.
+    pub base_data_path: PathBuf,
+    /// Bounds of one batch of a feed.
+    pub batch: BatchBounds,
+    /// Version of a source table to start from where the target has no position yet.
+    pub starting_version: u64,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            layers: Layer::ALL.to_vec(),
+            only: Vec::new(),
+            mode: Mode::Drain,
+            memory_limit: None,
+            as_of: None,
+            clock: None,
+            cancel: CancellationToken::new(),
+            progress: Arc::new(Silent),
+            base_data_path: PathBuf::from("data/raw"),
+            batch: BatchBounds::default(),
+            starting_version: 0,
+        }
+    }
+}
+
+/// Bounds of one batch of a feed; the first one met ends the batch.
+///
+/// ```
+/// assert_eq!(tributary::BatchBounds::default().files_max, 1000);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchBounds {
+    /// Files. Default 1000.
+    pub files_max: usize,
+    /// Bytes of files; a single larger file is a batch of its own.
+    pub bytes_max: Option<u64>,
+    /// Records.
+    pub records_max: Option<u64>,
+}
+
+impl Default for BatchBounds {
+    fn default() -> Self {
+        Self { files_max: 1000, bytes_max: None, records_max: None }
+    }
+}
+
+/// When a run returns.
+///
+/// ```
+/// assert_eq!(tributary::Mode::default(), tributary::Mode::Drain);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// When what was there at its start has gone through.
+    #[default]
+    Drain,
+    /// When it is cancelled; it looks for news this often.
+    Continuous {
+        /// From one start to the next.
+        every: Duration,
+    },
+}
+
+/// A layer of the medallion.
+///
+/// ```
+/// assert_eq!("silver".parse::<tributary::Layer>(), Ok(tributary::Layer::Silver));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    /// Sources to append-only change tables.
+    Bronze,
+    /// Change tables to current rows and history.
+    Silver,
+    /// Views.
+    Gold,
+}
+
+impl Layer {
+    /// In the order they run.
+    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bronze => "bronze",
+            Self::Silver => "silver",
+            Self::Gold => "gold",
+        })
+    }
+}
+
+impl std::str::FromStr for Layer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|layer| layer.to_string() == text)
+            .ok_or_else(|| format!("`{text}` is no layer: bronze, silver or gold"))
+    }
+}
+
+/// Told of what happens in a run. Calls come from several tasks and must not block.
+///
+/// ```
+/// #[derive(Debug)]
+/// struct Print;
+///
+/// impl tributary::ProgressSink for Print {
+///     fn event(&self, event: &tributary::ProgressEvent) {
+///         println!("{event:?}");
+///     }
+/// }
+/// ```
+pub trait ProgressSink: fmt::Debug + Send + Sync {
+    /// Something happened.
+    fn event(&self, event: &ProgressEvent);
+}
+
+/// What happens in a run.
+///
+/// ```
+/// let event = tributary::ProgressEvent::PhaseStarted { phase: 0, phases: 3 };
+/// assert!(format!("{event:?}").contains("PhaseStarted"));
+/// ```
+#[derive(Debug, Clone)]
+pub enum ProgressEvent {
+    /// The datasets of one level of the graph begin.
+    PhaseStarted {
+        /// From 0.
+        phase: usize,
+        /// How many there are.
+        phases: usize,
+    },
+    /// A dataset begins.
+    DatasetStarted {
+        /// Which.
+        table: TableName,
+        /// Its layer.
+        layer: Layer,
+    },
+    /// A dataset has ended.
+    DatasetFinished {
+        /// Its layer.
+        layer: Layer,
+        /// What it did.
+        report: Box<DatasetReport>,
+    },
+}
+
+/// Says nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl ProgressSink for Silent {
+    fn event(&self, _event: &ProgressEvent) {}
+}

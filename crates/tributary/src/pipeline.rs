@@ -1,0 +1,279 @@
+//! A pipeline with what only Rust can say: functions, datasets built in code, record sources.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tributary_bronze::RecordSource;
+use tributary_lake::datafusion::error::Result as QueryResult;
+use tributary_lake::datafusion::logical_expr::ScalarUDF;
+use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+use tributary_specs::{GoldSpec, SilverSpec, SourceFeed, TableName};
+
+use crate::Error;
+
+/// Builds a dataset in code: the session of the run and its inputs by `schema.table`, out comes the dataset's rows.
+///
+/// A silver dataset's first input carries the feed's own columns (`_op`, `_position`, …); the rows that come out keep the ones they pass on.
+pub type Build = Arc<dyn Fn(SessionContext, BTreeMap<String, DataFrame>) -> BoxFuture<'static, QueryResult<DataFrame>> + Send + Sync>;
+
+/// A validated pipeline: what to keep current, and the Rust parts of it.
+///
+/// ```
+/// use tributary::{Decode, FileFormat, Pipeline, SilverSpec, SourceFeed};
+///
+/// let pipeline = Pipeline::builder("shop")
+///     .feed(SourceFeed::files("orders", "bronze.orders".parse()?, "orders", FileFormat::KafkaJsonl))
+///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
+///     .build()?;
+/// assert_eq!(pipeline.spec().silver.len(), 1);
+/// # let _ = Decode::Debezium;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Pipeline {
+    spec: tributary_specs::Pipeline,
+    builds: BTreeMap<TableName, Build>,
+    functions: Vec<Arc<ScalarUDF>>,
+    sources: BTreeMap<String, Arc<dyn RecordSource>>,
+}
+
+impl Pipeline {
+    /// An empty pipeline to add to.
+    ///
+    /// ```
+    /// assert!(tributary::Pipeline::builder("empty").build().is_ok());
+    /// ```
+    pub fn builder(name: impl Into<String>) -> PipelineBuilder {
+        PipelineBuilder { pipeline: Self { spec: tributary_specs::Pipeline { name: name.into(), ..Default::default() }, ..Self::default() } }
+    }
+
+    /// A pipeline from the text of YAML files, given as (file name, text). Every error of all files comes in one go, each with its line.
+    ///
+    /// ```
+    /// let errors = tributary::Pipeline::from_yaml(&[("shop.yml", "name: shop\nfeedz: []\n")]).unwrap_err().to_string();
+    /// assert!(errors.contains("shop.yml:2") && errors.contains("feeds"), "{errors}");
+    /// ```
+    pub fn from_yaml(files: &[(&str, &str)]) -> Result<Self, Error> {
+        let spec = tributary_specs::Pipeline::from_files(files)?;
+        PipelineBuilder { pipeline: Self { spec, ..Self::default() } }.build()
+    }
+
+    /// The declarative part, sources of gold queries filled in.
+    ///
+    /// ```
+    /// let pipeline = tributary::Pipeline::builder("empty").build()?;
+    /// assert_eq!(pipeline.spec().name, "empty");
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    pub fn spec(&self) -> &tributary_specs::Pipeline {
+        &self.spec
+    }
+
+    pub(crate) fn build_of(&self, table: &TableName) -> Option<Build> {
+        self.builds.get(table).cloned()
+    }
+
+    pub(crate) fn functions(&self) -> &[Arc<ScalarUDF>] {
+        &self.functions
+    }
+
+    pub(crate) fn sources(&self) -> &BTreeMap<String, Arc<dyn RecordSource>> {
+        &self.sources
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline")
+            .field("spec", &self.spec)
+            .field("built_in_code", &self.builds.keys().collect::<Vec<_>>())
+            .field("functions", &self.functions.iter().map(|function| function.name()).collect::<Vec<_>>())
+            .field("sources", &self.sources.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// Collects a pipeline's parts; [`PipelineBuilder::build`] validates them together.
+///
+/// ```
+/// let builder = tributary::Pipeline::builder("shop");
+/// assert!(builder.build().is_ok());
+/// ```
+#[derive(Debug, Clone)]
+pub struct PipelineBuilder {
+    pipeline: Pipeline,
+}
+
+impl PipelineBuilder {
+    /// Adds a bronze feed.
+    ///
+    /// ```
+    /// use tributary::{FileFormat, Pipeline, SourceFeed};
+    /// let feed = SourceFeed::files("visits", "bronze.visits".parse()?, "visits", FileFormat::Jsonl);
+    /// assert_eq!(Pipeline::builder("shop").feed(feed).build()?.spec().feeds.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn feed(mut self, feed: SourceFeed) -> Self {
+        self.pipeline.spec.feeds.push(feed);
+        self
+    }
+
+    /// Adds a silver dataset: a [`SilverSpec`], or one with [`BuildWith::build_with`].
+    ///
+    /// ```
+    /// use tributary::{FileFormat, Pipeline, SilverSpec, SourceFeed};
+    /// let pipeline = Pipeline::builder("shop")
+    ///     .feed(SourceFeed::files("orders", "bronze.orders".parse()?, "orders", FileFormat::KafkaJsonl))
+    ///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
+    ///     .build()?;
+    /// assert_eq!(pipeline.spec().silver[0].keys, ["order_id"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn silver(mut self, dataset: impl Into<Dataset<SilverSpec>>) -> Self {
+        let Dataset { spec, build } = dataset.into();
+        self.add_build(&spec.table, build);
+        self.pipeline.spec.silver.push(spec);
+        self
+    }
+
+    /// Adds a gold view: a [`GoldSpec`], or one with [`BuildWith::build_with`].
+    ///
+    /// ```
+    /// use tributary::{FileFormat, GoldSpec, Pipeline, SourceFeed};
+    /// let pipeline = Pipeline::builder("shop")
+    ///     .feed(SourceFeed::files("visits", "bronze.visits".parse()?, "visits", FileFormat::Jsonl))
+    ///     .gold(GoldSpec::new("gold.visit_count".parse()?, "select count(*) as visits from bronze.visits"))
+    ///     .build()?;
+    /// assert_eq!(pipeline.spec().gold[0].sources[0].to_string(), "bronze.visits");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn gold(mut self, dataset: impl Into<Dataset<GoldSpec>>) -> Self {
+        let Dataset { spec, build } = dataset.into();
+        self.add_build(&spec.table, build);
+        self.pipeline.spec.gold.push(spec);
+        self
+    }
+
+    /// Registers a scalar function for every SQL text of the pipeline.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tributary::arrow::datatypes::DataType;
+    /// use tributary::datafusion::logical_expr::{create_udf, ColumnarValue, Volatility};
+    ///
+    /// let same = create_udf("same", vec![DataType::Utf8], DataType::Utf8, Volatility::Immutable, Arc::new(|args: &[ColumnarValue]| Ok(args[0].clone())));
+    /// assert!(tributary::Pipeline::builder("shop").function(same).build().is_ok());
+    /// ```
+    #[must_use]
+    pub fn function(mut self, function: ScalarUDF) -> Self {
+        self.pipeline.functions.push(Arc::new(function));
+        self
+    }
+
+    /// Brings a record source; feeds name it with `Source::Custom(name)`. See `examples/custom_source.rs`.
+    #[must_use]
+    pub fn source(mut self, name: impl Into<String>, source: Arc<dyn RecordSource>) -> Self {
+        self.pipeline.sources.insert(name.into(), source);
+        self
+    }
+
+    /// Validates all parts together.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] with every problem found.
+    ///
+    /// ```
+    /// use tributary::{Pipeline, SilverSpec};
+    /// let unknown_source = SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]);
+    /// assert!(Pipeline::builder("shop").silver(unknown_source).build().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build(self) -> Result<Pipeline, Error> {
+        let Self { mut pipeline } = self;
+        for gold in &mut pipeline.spec.gold {
+            if gold.sources.is_empty() && !pipeline.builds.contains_key(&gold.table) {
+                gold.sources = tributary_gold_agg::sources_of(&gold.query)?;
+            }
+        }
+        pipeline.spec.check()?;
+        Ok(pipeline)
+    }
+
+    fn add_build(&mut self, table: &TableName, build: Option<Build>) {
+        if let Some(build) = build {
+            self.pipeline.builds.insert(table.clone(), build);
+        }
+    }
+}
+
+/// A dataset's spec and, where it is built in code, the code.
+///
+/// ```
+/// use tributary::{Dataset, SilverSpec};
+/// let plain: Dataset<SilverSpec> = SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).into();
+/// # let _ = plain;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Dataset<S> {
+    spec: S,
+    build: Option<Build>,
+}
+
+impl<S> From<S> for Dataset<S> {
+    fn from(spec: S) -> Self {
+        Self { spec, build: None }
+    }
+}
+
+/// Datasets that SQL cannot say, built in code.
+///
+/// ```
+/// use tributary::{BuildWith, SilverSpec};
+///
+/// let dataset = SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?])
+///     .with_keys(["order_id"])
+///     .build_with(|_context, mut inputs| async move { Ok(inputs.remove("bronze.orders").expect("the dataset's input")) });
+/// # let _ = dataset;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait BuildWith: Sized {
+    /// Replaces the dataset's SQL by `build`; see [`Build`] for what goes in and out.
+    fn build_with<F, Fut>(self, build: F) -> Dataset<Self>
+    where
+        F: Fn(SessionContext, BTreeMap<String, DataFrame>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = QueryResult<DataFrame>> + Send + 'static;
+}
+
+impl BuildWith for SilverSpec {
+    fn build_with<F, Fut>(self, build: F) -> Dataset<Self>
+    where
+        F: Fn(SessionContext, BTreeMap<String, DataFrame>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = QueryResult<DataFrame>> + Send + 'static,
+    {
+        Dataset { spec: self, build: Some(erase(build)) }
+    }
+}
+
+impl BuildWith for GoldSpec {
+    fn build_with<F, Fut>(self, build: F) -> Dataset<Self>
+    where
+        F: Fn(SessionContext, BTreeMap<String, DataFrame>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = QueryResult<DataFrame>> + Send + 'static,
+    {
+        Dataset { spec: self, build: Some(erase(build)) }
+    }
+}
+
+fn erase<F, Fut>(build: F) -> Build
+where
+    F: Fn(SessionContext, BTreeMap<String, DataFrame>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = QueryResult<DataFrame>> + Send + 'static,
+{
+    Arc::new(move |context, inputs| Box::pin(build(context, inputs)))
+}

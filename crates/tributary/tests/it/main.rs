@@ -1,0 +1,7 @@
+//! The facade against the real layers, in memory and on local files.
+
+mod api;
+mod crash;
+mod lake;
+mod shop;
+mod workspace;
