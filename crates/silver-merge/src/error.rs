@@ -1,0 +1,285 @@
+//! What can go wrong in silver, and what may be done about it.
+
+use tributary_fault::{Fault, FaultClass, FaultCode};
+use tributary_lake::Conflict;
+use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::datafusion::error::DataFusionError;
+use tributary_specs::TableName;
+
+/// An error of the silver layer. Messages name the table, column and position, never row values.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A source of the dataset does not exist. Run the layer that makes it first, or correct the spec's `sources`.
+    #[error("`{table}` reads `{source_table}`, which does not exist")]
+    NoSource {
+        /// The dataset.
+        table: TableName,
+        /// What it reads.
+        source_table: TableName,
+    },
+    /// The spec contradicts itself or asks for something that has no defined result. Nothing was read.
+    #[error("`{table}` cannot be kept as declared: {reason}")]
+    Spec {
+        /// The dataset.
+        table: TableName,
+        /// What is wrong, naming the column or clause, and what to write instead.
+        reason: String,
+    },
+    /// An SQL text of the spec cannot be planned over the source.
+    #[error("{clause} of `{table}` cannot be planned")]
+    Sql {
+        /// The dataset.
+        table: TableName,
+        /// `select`, `sequence_by`, `expectation x`, …
+        clause: String,
+        /// What the query engine says.
+        #[source]
+        source: Box<DataFusionError>,
+    },
+    /// The query of the dataset failed while it ran.
+    #[error("the query of `{table}` failed")]
+    Query {
+        /// The dataset.
+        table: TableName,
+        /// What the query engine says.
+        #[source]
+        source: Box<DataFusionError>,
+    },
+    /// The query gives several rows for one row of its first source, so that a change is no longer one change. A lookup by a
+    /// column that is not unique does this.
+    #[error("the query of `{table}` gives {rows} rows for {of} rows of `{source_table}`: one row in must be at most one row out")]
+    NotOneToOne {
+        /// The dataset.
+        table: TableName,
+        /// Its first source.
+        source_table: TableName,
+        /// Rows out.
+        rows: u64,
+        /// Different rows in.
+        of: u64,
+    },
+    /// `NULL_KEY`: changes without a value in a key column, in a dataset that refuses them. Nothing was written. Declare
+    /// `null_keys: quarantine` to set such rows aside, `null_safe` to let null equal null.
+    #[error("NULL_KEY: {rows} rows of `{source_table}` have no value for key column `{column}` of `{table}`, the first at {position}")]
+    NullKey {
+        /// The dataset.
+        table: TableName,
+        /// Its first source.
+        source_table: TableName,
+        /// The key column.
+        column: String,
+        /// How many.
+        rows: u64,
+        /// Position, or file and line, of the first.
+        position: String,
+    },
+    /// `NULL_SEQUENCE`: changes without a value of the declared sequence, in a dataset that refuses them. Nothing was written.
+    /// Declare `null_keys: quarantine` to set such rows aside.
+    #[error("NULL_SEQUENCE: {rows} rows of `{source_table}` have no value for the sequence of `{table}`, the first at {position}")]
+    NullSequence {
+        /// The dataset.
+        table: TableName,
+        /// Its first source.
+        source_table: TableName,
+        /// How many.
+        rows: u64,
+        /// Position, or file and line, of the first.
+        position: String,
+    },
+    /// A text sequence whose values have different lengths: as text, `9` comes after `10`. Cast it in `sequence_by`, or set the
+    /// table property `tributary.sequence.text` to `true` where the order of text is meant.
+    #[error(
+        "sequence `{column}` of `{table}` is text of varying length, whose order is not the order of numbers or dates: cast it, or set the property tributary.sequence.text"
+    )]
+    TextSequence {
+        /// The dataset.
+        table: TableName,
+        /// The sequence.
+        column: String,
+    },
+    /// An expectation with the action `fail` failed. Nothing of the batch was written.
+    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`, the first at {position}")]
+    Expectation {
+        /// The dataset.
+        table: TableName,
+        /// The rule.
+        expectation: String,
+        /// How many rows break it.
+        rows: u64,
+        /// Position, or file and line, of the first.
+        position: String,
+    },
+    /// The declared schema and what the query yields differ.
+    #[error("the declared schema of `{table}` does not fit its query: {reason}")]
+    DeclaredSchema {
+        /// The dataset.
+        table: TableName,
+        /// Each difference, naming the column.
+        reason: String,
+    },
+    /// Keys, a key's type, the kind of table or the type of the sequence differ from what the table was made with. What is
+    /// stored cannot be read that way: a full refresh is needed.
+    #[error("`{table}` was made with {found} and is declared with {declared}: it needs a full refresh")]
+    Changed {
+        /// The dataset.
+        table: TableName,
+        /// What the table has.
+        found: String,
+        /// What the spec says.
+        declared: String,
+    },
+    /// The type of a column is no longer that of the table. A full refresh, or a cast in the query, is needed.
+    #[error("column `{column}` of `{table}` is {found} in the table and {query} in the query: cast it, or refresh the table in full")]
+    ColumnType {
+        /// The dataset.
+        table: TableName,
+        /// The column.
+        column: String,
+        /// The table's type.
+        found: String,
+        /// The query's type.
+        query: String,
+    },
+    /// The table's position is above the source's latest version: the source was made again or restored.
+    #[error("`{table}` has consumed version {position} of `{source_table}`, whose latest is {latest}: the source was made again or restored")]
+    SourceWentBack {
+        /// The dataset.
+        table: TableName,
+        /// Its first source.
+        source_table: TableName,
+        /// What was consumed.
+        position: i64,
+        /// What is there.
+        latest: u64,
+    },
+    /// The `_state` table of this name belongs to another dataset.
+    #[error("`{state}` holds the state of `{owner}`, not of `{table}`: two datasets of one name cannot share it")]
+    StateOfAnother {
+        /// The dataset.
+        table: TableName,
+        /// The state table.
+        state: TableName,
+        /// Whose it is.
+        owner: String,
+    },
+    /// Other writers won every race for the table.
+    #[error("`{table}`: another writer was first {attempts} times, last because {conflict}")]
+    Contended {
+        /// The dataset.
+        table: TableName,
+        /// How often it was planned.
+        attempts: u32,
+        /// The last lost race.
+        conflict: Box<Conflict>,
+    },
+    /// Another run moved the dataset's position while this one worked on it, again and again.
+    #[error("`{table}` is being written by another run: its position `{app_id}` moved {attempts} times")]
+    Busy {
+        /// The dataset.
+        table: TableName,
+        /// Whose position.
+        app_id: String,
+        /// How often it was planned.
+        attempts: u32,
+    },
+    /// The run was cancelled before its commit; the table is as it was.
+    #[error("the run of `{table}` was cancelled before its commit")]
+    Cancelled {
+        /// The dataset.
+        table: TableName,
+    },
+    /// A step on a table of the lake failed.
+    #[error("{action} `{table}`")]
+    Lake {
+        /// What was done.
+        action: &'static str,
+        /// To which table.
+        table: TableName,
+        /// The lake's error.
+        #[source]
+        source: Box<tributary_lake::Error>,
+    },
+    /// Arrow refused an operation that the plan holds to be legal.
+    #[error("a kernel refused the columns of `{table}`")]
+    Kernel {
+        /// The dataset.
+        table: TableName,
+        /// What Arrow says.
+        #[source]
+        source: Box<ArrowError>,
+    },
+}
+
+impl Fault for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Lake { source, .. } => source.class(),
+            Self::Contended { .. } => FaultClass::Conflict,
+            Self::Busy { .. } => FaultClass::Busy,
+            Self::Expectation { .. } => FaultClass::Expectation,
+            Self::Cancelled { .. } => FaultClass::Transient,
+            Self::Kernel { .. } => FaultClass::Bug,
+            Self::NoSource { .. }
+            | Self::Spec { .. }
+            | Self::Sql { .. }
+            | Self::Query { .. }
+            | Self::NotOneToOne { .. }
+            | Self::NullKey { .. }
+            | Self::NullSequence { .. }
+            | Self::TextSequence { .. }
+            | Self::DeclaredSchema { .. }
+            | Self::Changed { .. }
+            | Self::ColumnType { .. }
+            | Self::SourceWentBack { .. }
+            | Self::StateOfAnother { .. } => FaultClass::BadInput,
+        }
+    }
+
+    fn code(&self) -> FaultCode {
+        FaultCode(match self {
+            Self::Lake { source, .. } => return source.code(),
+            Self::NoSource { .. } => "SM0001",
+            Self::Spec { .. } => "SM0002",
+            Self::Sql { .. } => "SM0003",
+            Self::Query { .. } => "SM0004",
+            Self::NotOneToOne { .. } => "SM0005",
+            Self::NullKey { .. } => "SM0006",
+            Self::NullSequence { .. } => "SM0007",
+            Self::TextSequence { .. } => "SM0008",
+            Self::Expectation { .. } => "SM0009",
+            Self::DeclaredSchema { .. } => "SM0010",
+            Self::Changed { .. } => "SM0011",
+            Self::ColumnType { .. } => "SM0012",
+            Self::SourceWentBack { .. } => "SM0013",
+            Self::StateOfAnother { .. } => "SM0014",
+            Self::Contended { .. } => "SM0015",
+            Self::Busy { .. } => "SM0016",
+            Self::Cancelled { .. } => "SM0017",
+            Self::Kernel { .. } => "SM0018",
+        })
+    }
+
+    fn next_command(&self) -> Option<String> {
+        match self {
+            Self::Lake { source, .. } => source.next_command(),
+            Self::NoSource { .. } => Some("tributary show tables".to_owned()),
+            Self::Spec { .. } | Self::Sql { .. } | Self::DeclaredSchema { .. } | Self::StateOfAnother { .. } => {
+                Some("tributary validate".to_owned())
+            }
+            Self::NullKey { source_table, .. } | Self::NullSequence { source_table, .. } | Self::NotOneToOne { source_table, .. } => {
+                Some(format!("tributary show sample {source_table}"))
+            }
+            Self::Changed { table, .. } | Self::ColumnType { table, .. } => Some(format!("tributary ddl {table}")),
+            Self::SourceWentBack { source_table, .. } => Some(format!("tributary show history {source_table}")),
+            Self::Contended { table, .. } | Self::Busy { table, .. } => Some(format!("tributary show history {table}")),
+            Self::Cancelled { table, .. } | Self::Query { table, .. } | Self::Expectation { table, .. } | Self::TextSequence { table, .. } => {
+                Some(format!("tributary run --only {table}"))
+            }
+            Self::Kernel { .. } => None,
+        }
+    }
+}
+
+/// What fallible functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,67 @@
+//! What a run is given besides the spec.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use tributary_lake::datafusion::error::Result as QueryResult;
+use tributary_lake::datafusion::logical_expr::ScalarUDF;
+use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+
+/// Builds a dataset's rows in code instead of the spec's `select`: the session of the run and the sources by `schema.table`
+/// go in, one row for each row of the first source (or fewer) comes out.
+///
+/// The first source carries all of its columns, the feed's own (`_op`, `_position`, …) included.
+pub type Build = Arc<dyn Fn(SessionContext, BTreeMap<String, DataFrame>) -> BoxFuture<'static, QueryResult<DataFrame>> + Send + Sync>;
+
+/// How one run behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// The version of the first source to start from, where the target has no position yet.
+    pub starting_version: u64,
+    /// At most so many versions of the first source in one commit; none = all that are there.
+    pub source_versions_max: Option<u64>,
+    /// Bytes the events, `_state` rows and visible rows of one slice of keys may hold together.
+    pub memory_limit: usize,
+    /// How often a lost race is planned again before it is an error.
+    pub attempts_max: u32,
+    /// Scalar functions usable in every SQL text of the spec.
+    pub functions: Vec<Arc<ScalarUDF>>,
+    /// Replaces the spec's `select`.
+    pub build: Option<Build>,
+    /// Kept with quarantined rows, so that they lead to the run that found them.
+    pub run_id: String,
+    /// Ends the run at its next step; nothing of an unfinished commit is visible.
+    pub cancel: CancellationToken,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            starting_version: 0,
+            source_versions_max: None,
+            memory_limit: 512 << 20,
+            attempts_max: 20,
+            functions: Vec::new(),
+            build: None,
+            run_id: String::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("starting_version", &self.starting_version)
+            .field("source_versions_max", &self.source_versions_max)
+            .field("memory_limit", &self.memory_limit)
+            .field("attempts_max", &self.attempts_max)
+            .field("functions", &self.functions.iter().map(|function| function.name()).collect::<Vec<_>>())
+            .field("build", &self.build.is_some())
+            .field("run_id", &self.run_id)
+            .finish_non_exhaustive()
+    }
+}
