@@ -140,6 +140,7 @@ impl Column {
             comment: field.metadata().get(COMMENT).cloned(),
             default: None,
             generated: None,
+            encoding: None,
         })
     }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data_type::DataType;
+use crate::encoding::Encoding;
 
 /// A column of a table or a field of a struct.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +14,6 @@ pub struct Column {
     pub name: String,
     /// The Delta type.
     #[serde(rename = "type")]
-    #[schemars(with = "String")]
     pub data_type: DataType,
     /// Whether null is a value; default yes.
     #[serde(default = "yes")]
@@ -27,12 +27,22 @@ pub struct Column {
     /// SQL expression over other columns; computed when absent, checked when given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated: Option<String>,
+    /// How bare JSON writes the values; only in the declared columns of a feed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<Encoding>,
 }
 
 impl Column {
     /// A nullable column.
     pub fn new(name: impl Into<String>, data_type: DataType) -> Self {
-        Self { name: name.into(), data_type, nullable: true, comment: None, default: None, generated: None }
+        Self { name: name.into(), data_type, nullable: true, comment: None, default: None, generated: None, encoding: None }
+    }
+
+    /// The same column, its values written so where messages carry no schema.
+    #[must_use]
+    pub fn encoded(mut self, encoding: Encoding) -> Self {
+        self.encoding = Some(encoding);
+        self
     }
 
     /// The same column, refusing null.

@@ -4,6 +4,7 @@ mod arrow;
 mod column;
 mod data_type;
 mod dataset;
+mod encoding;
 mod error;
 mod feed;
 mod nearest;
@@ -17,6 +18,7 @@ pub use data_type::{DECIMAL_DIGITS_MAX, DataType};
 pub use dataset::{
     ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, SilverSpec,
 };
+pub use encoding::Encoding;
 pub use error::Error;
 pub use feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 pub use pipeline::Pipeline;
