@@ -1,1 +1,45 @@
+//! Delta tables: open, create, read, and one commit path.
+//!
+//! This is the only crate that names `deltalake` and its kernel. They read (log replay, snapshots, pruning, scans,
+//! checkpoints); the writing is ours: Parquet files, change-feed files and the commit itself, which is put-if-absent.
+//!
+//! ```text
+//! Lake ── table ──▶ Table (one immutable snapshot) ── read, changes, appended, files ──▶ Arrow
+//!                     │ writer() ──▶ NewFile ─┐
+//!                     │ change_writer() ─▶ ChangeFile ─┤
+//!                     └ commit(Commit { adds, removes, changes, progress, … }) ──▶ Committed | Conflicted | Fenced
+//! ```
+//!
+//! What must stay true:
+//! - Rows, schema and positions of a commit become visible together or not at all.
+//! - A commit whose writer is wrong about the table's position is fenced; nothing of it is visible.
+//! - A commit that read something another writer changed is never rebased over it.
+//! - A commit without an answer is looked up by its own id before anything else is tried.
 
+mod align;
+mod clock;
+mod commit;
+mod constraints;
+mod error;
+mod expression;
+mod file;
+mod lake;
+mod partition;
+mod stats;
+mod stores;
+mod table;
+
+pub use arrow;
+pub use datafusion;
+pub use object_store;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads};
+pub use error::Error;
+pub use file::{ChangeFile, ChangeRows, ColumnStats, DataFile, DeletionVector, FileStats, NewFile};
+pub use lake::{Difference, Lake, LakeOptions};
+pub use stores::Stores;
+pub use table::{CommitEntry, ReadOptions, Table};
+
+/// What fallible functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,218 @@
+//! Rows on their way into Parquet files, one set of files a partition.
+//!
+//! Files stream to the store while they are written (multipart above one part), so that memory is bounded by the row
+//! groups still open: when they hold more than the budget, the biggest file is closed and its partition starts another.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use object_store::ObjectStore;
+use object_store::buffered::BufWriter;
+use object_store::path::Path;
+use parquet::arrow::AsyncArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use tributary_specs::TableName;
+use uuid::Uuid;
+
+use crate::partition::{self, Part, PartitionValues};
+use crate::{Error, Result};
+
+/// Rows that are handed to the encoder at once; what a file may exceed its target by.
+const SLICE_ROWS: usize = 16 * 1024;
+
+/// One part of a multipart upload.
+const PART_BYTES: usize = 8 << 20;
+
+/// Where files go and what they look like.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub table: TableName,
+    pub store: Arc<dyn ObjectStore>,
+    /// The table's root in the store.
+    pub root: Path,
+    /// Below the root, empty or ending in a slash.
+    pub folder: &'static str,
+    pub file_prefix: &'static str,
+    /// Columns of the files, partition columns left out.
+    pub schema: SchemaRef,
+    pub partition_columns: Vec<String>,
+    pub file_bytes_target: u64,
+    pub row_group_rows: usize,
+    /// Bytes of rows that are encoded but not in the store yet, over all open files.
+    pub memory_limit: usize,
+    /// Columns with a Bloom filter.
+    pub bloom_columns: Vec<String>,
+}
+
+/// Sees the rows of one file go by.
+pub(crate) trait Observer {
+    fn observe(&mut self, rows: &RecordBatch) -> Result<()>;
+}
+
+/// A file that is complete in the store.
+#[derive(Debug)]
+pub(crate) struct Written<O> {
+    /// Relative to the table's root, as the store names it.
+    pub path: String,
+    pub partition_values: PartitionValues,
+    pub size: u64,
+    pub rows: u64,
+    pub observed: O,
+}
+
+/// Files being written.
+pub(crate) struct ParquetFiles<O> {
+    layout: Layout,
+    properties: WriterProperties,
+    new_observer: Box<dyn Fn() -> O + Send + Sync>,
+    open: BTreeMap<PartitionValues, OpenFile<O>>,
+    written: Vec<Written<O>>,
+}
+
+struct OpenFile<O> {
+    path: String,
+    writer: AsyncArrowWriter<BufWriter>,
+    rows: u64,
+    observed: O,
+}
+
+impl<O> fmt::Debug for ParquetFiles<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParquetFiles").field("table", &self.layout.table).field("open", &self.open.len()).field("written", &self.written.len()).finish_non_exhaustive()
+    }
+}
+
+impl<O: Observer> ParquetFiles<O> {
+    pub(crate) fn new(layout: Layout, new_observer: impl Fn() -> O + Send + Sync + 'static) -> Self {
+        let properties = properties(&layout);
+        Self { layout, properties, new_observer: Box::new(new_observer), open: BTreeMap::new(), written: Vec::new() }
+    }
+
+    /// Takes in rows in the table's schema (partition columns included).
+    pub(crate) async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        for Part { values, rows } in partition::split(&self.layout.table, batch, &self.layout.partition_columns)? {
+            let mut start = 0;
+            while start < rows.num_rows() {
+                let length = SLICE_ROWS.min(rows.num_rows() - start);
+                self.write_slice(&values, &rows.slice(start, length)).await?;
+                start += length;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_slice(&mut self, values: &PartitionValues, rows: &RecordBatch) -> Result<()> {
+        let mut file = match self.open.remove(values) {
+            Some(file) => file,
+            None => self.open_file(values)?,
+        };
+        file.observed.observe(rows)?;
+        file.writer.write(rows).await.map_err(|error| self.failed(&file.path, error))?;
+        file.rows += rows.num_rows() as u64;
+        let bytes = (file.writer.bytes_written() + file.writer.in_progress_size()) as u64;
+        if bytes >= self.layout.file_bytes_target {
+            return self.close(values.clone(), file).await;
+        }
+        self.open.insert(values.clone(), file);
+        self.stay_within_memory().await
+    }
+
+    async fn stay_within_memory(&mut self) -> Result<()> {
+        loop {
+            let held: usize = self.open.values().map(held_bytes).sum();
+            if held <= self.layout.memory_limit || self.open.is_empty() {
+                return Ok(());
+            }
+            let biggest = self.open.iter().max_by_key(|(_, file)| held_bytes(file)).map(|(values, _)| values.clone());
+            let Some(values) = biggest else { return Ok(()) };
+            if let Some(file) = self.open.remove(&values) {
+                self.close(values, file).await?;
+            }
+        }
+    }
+
+    fn open_file(&self, values: &PartitionValues) -> Result<OpenFile<O>> {
+        let Layout { folder, file_prefix, partition_columns, store, root, schema, .. } = &self.layout;
+        let path = format!("{folder}{}{file_prefix}-{}.zstd.parquet", partition::folder(partition_columns, values), Uuid::new_v4());
+        let place = Path::parse(format!("{root}/{path}")).map_err(|error| Error::Store { action: format!("naming {path}"), source: error.into() })?;
+        let upload = BufWriter::with_capacity(Arc::clone(store), place, PART_BYTES);
+        let options = ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
+        let writer = AsyncArrowWriter::try_new_with_options(upload, Arc::clone(schema), options).map_err(|error| self.failed(&path, error))?;
+        Ok(OpenFile { path, writer, rows: 0, observed: (self.new_observer)() })
+    }
+
+    async fn close(&mut self, partition_values: PartitionValues, mut file: OpenFile<O>) -> Result<()> {
+        file.writer.finish().await.map_err(|error| self.failed(&file.path, error))?;
+        let size = file.writer.bytes_written() as u64;
+        self.written.push(Written { path: file.path, partition_values, size, rows: file.rows, observed: file.observed });
+        Ok(())
+    }
+
+    /// Completes every file; in the order in which they were completed.
+    pub(crate) async fn finish(mut self) -> Result<Vec<Written<O>>> {
+        while let Some((values, file)) = self.open.pop_first() {
+            self.close(values, file).await?;
+        }
+        Ok(self.written)
+    }
+
+    /// Gives up: uploads that are not complete are cancelled; what is complete is in no commit and falls to vacuum.
+    pub(crate) async fn abandon(self) -> Result<()> {
+        for (_, file) in self.open {
+            let action = format!("cancelling the upload of {}", file.path);
+            file.writer.into_inner().abort().await.map_err(|source| Error::store(action, source))?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, path: &str, error: ParquetError) -> Error {
+        let action = format!("writing {path} of table {}", self.layout.table);
+        match error {
+            ParquetError::External(source) => Error::store(action, store_error(source)),
+            other => Error::store(action, object_store::Error::Generic { store: "parquet", source: Box::new(other) }),
+        }
+    }
+}
+
+/// The store's own error out of what the upload wraps it in.
+fn store_error(error: Box<dyn std::error::Error + Send + Sync>) -> object_store::Error {
+    match error.downcast::<object_store::Error>() {
+        Ok(error) => *error,
+        Err(error) => match error.downcast::<std::io::Error>() {
+            Ok(error) if error.get_ref().is_some_and(|inner| inner.is::<object_store::Error>()) => match error.into_inner().map(store_error) {
+                Some(error) => error,
+                None => object_store::Error::NotImplemented { operation: "writing".to_owned(), implementer: "store".to_owned() },
+            },
+            Ok(error) => object_store::Error::Generic { store: "upload", source: error },
+            Err(error) => object_store::Error::Generic { store: "upload", source: error },
+        },
+    }
+}
+
+/// Encoded rows and the part of the upload that is not full yet.
+fn held_bytes<O>(file: &OpenFile<O>) -> usize {
+    file.writer.memory_size() + file.writer.bytes_written().min(PART_BYTES)
+}
+
+fn properties(layout: &Layout) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("tributary version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_max_row_group_row_count(Some(layout.row_group_rows));
+    for name in &layout.bloom_columns {
+        if layout.schema.field_with_name(name).is_ok_and(|field| !field.data_type().is_nested()) {
+            // Sized for a full row group, then folded to the values that came.
+            let column = ColumnPath::new(vec![name.clone()]);
+            properties = properties.set_column_bloom_filter_max_ndv(column.clone(), layout.row_group_rows as u64).set_column_bloom_filter_fpp(column, 0.01);
+        }
+    }
+    properties.build()
+}

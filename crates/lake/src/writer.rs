@@ -1,0 +1,251 @@
+//! Rows of a table on their way into data files and change-feed files.
+//!
+//! Both writers stream: what [`DataWriter::finish`] and [`ChangeWriter::finish`] return is complete in the store, and visible
+//! to nobody until a commit names it.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use crate::align;
+use crate::constraints::Rules;
+use crate::parquet_files::{Layout, Observer, ParquetFiles, Written};
+use crate::partition::file_schema;
+use crate::stats::{StatsCollector, StatsColumns};
+use crate::{ChangeFile, ChangeRows, Error, NewFile, Result, Table};
+
+const MIB: u64 = 1 << 20;
+
+/// Rows of a row group: small enough that statistics of one skip most of a file, large enough to compress.
+const ROW_GROUP_ROWS: usize = 256 * 1024;
+
+/// The column of a change-feed file that says what happened to a row.
+pub(crate) const CHANGE_TYPE: &str = "_change_type";
+
+/// What the files of a writer look like.
+#[derive(Debug, Clone)]
+pub struct WriterOptions {
+    /// Bytes at which a file is closed and another begun; `None` takes `delta.targetFileSize` of the table, else
+    /// [`file_bytes_target`] of nothing known.
+    pub file_bytes_target: Option<u64>,
+    /// Columns that are looked up by value (the keys): they get a Bloom filter, and statistics wherever they stand.
+    pub key_columns: Vec<String>,
+    /// Bytes of rows that may be encoded but not in the store yet, over all partitions.
+    pub memory_limit: usize,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20 }
+    }
+}
+
+/// Bytes of a file of a table that has `table_bytes` in all: 32 MiB below 10 GiB, 64 MiB below 1 TiB, else 128 MiB.
+pub const fn file_bytes_target(table_bytes: u64) -> u64 {
+    if table_bytes < 10 << 30 {
+        32 * MIB
+    } else if table_bytes < 1 << 40 {
+        64 * MIB
+    } else {
+        128 * MIB
+    }
+}
+
+/// `delta.targetFileSize`: bytes, or with a unit as in `128mb`.
+fn file_size_property(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit: u64 = match unit.trim() {
+        "" | "b" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        "g" | "gb" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+/// Writes rows of a table into data files. Rows keep the order they come in, within a partition.
+#[derive(Debug)]
+pub struct DataWriter {
+    rules: Rules,
+    files: ParquetFiles<StatsCollector>,
+}
+
+impl Observer for StatsCollector {
+    fn observe(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.update(rows)
+    }
+}
+
+impl DataWriter {
+    /// Takes in rows. Columns are found by name; absent ones take their default, their generated value or null.
+    ///
+    /// # Errors
+    /// [`Error::Batch`] when the columns do not fit the table, [`Error::Constraint`] when a row breaks a rule of it; nothing of
+    /// the batch is written then. Store errors.
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = self.rules.apply(batch)?;
+        self.files.write(&batch).await
+    }
+
+    /// Completes the files. Without rows there are none.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn finish(self) -> Result<Vec<NewFile>> {
+        let written = self.files.finish().await?;
+        let new_file = |Written { path, partition_values, size, rows, observed }: Written<StatsCollector>| NewFile {
+            path,
+            partition_values,
+            size,
+            rows,
+            stats: observed.json(),
+        };
+        Ok(written.into_iter().map(new_file).collect())
+    }
+
+    /// Gives up what is not finished. Files that are complete already stay in the store, in no commit, until vacuum.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn abandon(self) -> Result<()> {
+        self.files.abandon().await
+    }
+}
+
+/// Writes change-feed files: rows of the table with a `_change_type` (`insert`, `update_preimage`, `update_postimage`, `delete`).
+///
+/// A commit with any change-feed file is read from those alone, so they must hold *every* change of the commit, inserts included.
+#[derive(Debug)]
+pub struct ChangeWriter {
+    schema: SchemaRef,
+    files: ParquetFiles<ChangeRows>,
+    table: tributary_specs::TableName,
+}
+
+impl Observer for ChangeRows {
+    fn observe(&mut self, rows: &RecordBatch) -> Result<()> {
+        let types = rows.column(rows.schema().index_of(CHANGE_TYPE)?);
+        for change in types.as_string::<i32>().iter().flatten() {
+            match change {
+                "insert" => self.insert += 1,
+                "update_preimage" => self.update_preimage += 1,
+                "update_postimage" => self.update_postimage += 1,
+                _ => self.delete += 1,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ChangeWriter {
+    /// Takes in changes. Columns are found by name, absent ones are null.
+    ///
+    /// # Errors
+    /// [`Error::Batch`] when the columns do not fit the table or `_change_type` is absent, null or another word; store errors.
+    pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = align::columns(batch, &self.schema, align::Extra::Refuse).map_err(|misfit| misfit.of(&self.table))?;
+        let arrays = self.schema.fields().iter().zip(columns).map(|(field, column)| {
+            column.unwrap_or_else(|| arrow::array::new_null_array(field.data_type(), batch.num_rows()))
+        });
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays.collect())?;
+        let types = batch.column(self.schema.index_of(CHANGE_TYPE)?).as_string::<i32>();
+        if let Some(row) = unknown_change(types) {
+            let reason = format!("column `{CHANGE_TYPE}` names no change at row {row} of the batch");
+            return Err(Error::Batch { table: self.table.clone(), reason });
+        }
+        self.files.write(&batch).await
+    }
+
+    /// Completes the files. Without rows there are none.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn finish(self) -> Result<Vec<ChangeFile>> {
+        let written = self.files.finish().await?;
+        let change_file =
+            |Written { path, partition_values, size, observed, .. }: Written<ChangeRows>| ChangeFile { path, partition_values, size, rows: observed };
+        Ok(written.into_iter().map(change_file).collect())
+    }
+
+    /// As [`DataWriter::abandon`].
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn abandon(self) -> Result<()> {
+        self.files.abandon().await
+    }
+}
+
+fn unknown_change(types: &StringArray) -> Option<usize> {
+    let known = |change: &str| matches!(change, "insert" | "update_preimage" | "update_postimage" | "delete");
+    (0..types.len()).find(|row| types.is_null(*row) || !known(types.value(*row)))
+}
+
+impl Table {
+    /// A writer of data files that enforces this snapshot's schema, constraints, defaults and generated columns.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an identity column or a constraint that cannot be evaluated, by name.
+    pub fn writer(&self, options: WriterOptions) -> Result<DataWriter> {
+        let schema = self.schema();
+        let rules = Rules::new(self.name(), &schema, self.columns(), self.checks(), self.lake().clock().now())?;
+        let files = Arc::new(file_schema(&schema, self.partition_columns()));
+        let mut always = options.key_columns.clone();
+        always.extend(self.cluster_columns().iter().cloned());
+        let columns = StatsColumns::of(self.properties());
+        let layout = self.layout(Arc::clone(&files), "", "part", options);
+        Ok(DataWriter { rules, files: ParquetFiles::new(layout, move || StatsCollector::new(&files, &columns, &always)) })
+    }
+
+    /// A writer of change-feed files.
+    pub fn change_writer(&self) -> ChangeWriter {
+        let mut fields: Vec<Field> = self.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
+        let schema = Arc::new(Schema::new(fields));
+        let files = Arc::new(file_schema(&schema, self.partition_columns()));
+        let layout = self.layout(files, "_change_data/", "cdc", WriterOptions::default());
+        ChangeWriter { schema, files: ParquetFiles::new(layout, ChangeRows::default), table: self.name().clone() }
+    }
+
+    fn layout(&self, schema: SchemaRef, folder: &'static str, file_prefix: &'static str, options: WriterOptions) -> Layout {
+        let said = self.properties().get("delta.targetFileSize").and_then(|text| file_size_property(text));
+        Layout {
+            table: self.name().clone(),
+            store: self.store(),
+            root: self.root_path(),
+            folder,
+            file_prefix,
+            schema,
+            partition_columns: self.partition_columns().to_vec(),
+            file_bytes_target: options.file_bytes_target.or(said).unwrap_or_else(|| file_bytes_target(0)),
+            row_group_rows: ROW_GROUP_ROWS,
+            memory_limit: options.memory_limit,
+            bloom_columns: options.key_columns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_of_a_file_grows_with_its_table() {
+        assert_eq!([0, 11 << 30, 2 << 40].map(|bytes| file_bytes_target(bytes) / MIB), [32, 64, 128]);
+        assert_eq!(file_size_property("128mb"), Some(128 * MIB));
+        assert_eq!(file_size_property(" 1048576 "), Some(MIB));
+        assert_eq!(file_size_property("0"), None);
+        assert_eq!(file_size_property("big"), None);
+    }
+
+    #[test]
+    fn a_change_type_is_one_of_four_words() {
+        assert_eq!(unknown_change(&StringArray::from(vec!["insert", "delete", "update_preimage", "update_postimage"])), None);
+        assert_eq!(unknown_change(&StringArray::from(vec![Some("insert"), None])), Some(1));
+        assert_eq!(unknown_change(&StringArray::from(vec!["Insert"])), Some(0));
+    }
+}
