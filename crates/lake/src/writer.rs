@@ -8,6 +8,8 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
+use tributary_specs::Column;
+
 use crate::align;
 use crate::constraints::Rules;
 use crate::parquet_files::{Layout, Observer, ParquetFiles, Written};
@@ -33,11 +35,13 @@ pub struct WriterOptions {
     pub key_columns: Vec<String>,
     /// Bytes of rows that may be encoded but not in the store yet, over all partitions.
     pub memory_limit: usize,
+    /// All columns of the table after the commit that will name the files ([`crate::Commit::schema`]); `None` = those of the snapshot.
+    pub columns: Option<Vec<Column>>,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20 }
+        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20, columns: None }
     }
 }
 
@@ -191,8 +195,11 @@ impl Table {
     /// # Errors
     /// [`Error::Unsupported`] for an identity column or a constraint that cannot be evaluated, by name.
     pub fn writer(&self, options: WriterOptions) -> Result<DataWriter> {
-        let schema = self.schema();
-        let rules = Rules::new(self.name(), &schema, self.columns(), self.checks(), self.lake().clock().now())?;
+        let (schema, columns) = match &options.columns {
+            Some(columns) => (Arc::new(Column::all_to_arrow(columns)), columns.as_slice()),
+            None => (self.schema(), self.columns()),
+        };
+        let rules = Rules::new(self.name(), &schema, columns, self.checks(), self.lake().clock().now())?;
         let files = Arc::new(file_schema(&schema, self.partition_columns()));
         let mut always = options.key_columns.clone();
         always.extend(self.cluster_columns().iter().cloned());
