@@ -14,10 +14,8 @@ use crate::table_spec::Check;
 #[serde(deny_unknown_fields)]
 pub struct SilverSpec {
     /// The silver table.
-    #[schemars(with = "String")]
     pub table: TableName,
     /// Tables read through their appends or change feed. The first is the stream; others are looked up as they are.
-    #[schemars(with = "Vec<String>")]
     pub sources: Vec<TableName>,
     /// SQL over the sources, one row out a row in; none = the business columns as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,13 +41,16 @@ pub struct SilverSpec {
     /// What a null key or null declared sequence does.
     #[serde(default)]
     pub null_keys: NullKeys,
-    /// An event is applied to an existing row only where this SQL over `source.` and `target.` is true.
+    /// An event is applied to an existing row only where this SQL over `source.` and `target.` is true. Legal forms: the same
+    /// text as `insert_when`, over `source.` columns; or what the order says anyway, `source.s >= target.s` with `s` the one
+    /// column of `sequence_by` (with `>` and its one column for `monotonic_advance`). See [`SilverSpec::upserts_when`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update_when: Option<String>,
-    /// A delete is applied only where this SQL over `source.` and `target.` is true.
+    /// A delete is applied only where this SQL over `source.` is true; the delete half of a key change always is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_when: Option<String>,
-    /// A new key is inserted only where this SQL over `source.` is true.
+    /// A new key is inserted only where this SQL over `source.` is true. Legal forms: over key columns; over any column for
+    /// `append` and `insert_only`, or where `update_when` has the same text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub insert_when: Option<String>,
     /// Declared schema; checked against what the query yields.
@@ -67,6 +68,9 @@ pub struct SilverSpec {
     /// Clustering columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_by: Vec<String>,
+    /// Where quarantined rows are kept; none = `quarantine.<table>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<TableName>,
     /// Shown by catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -200,13 +204,11 @@ pub enum ExpectationAction {
 #[serde(deny_unknown_fields)]
 pub struct GoldSpec {
     /// The gold table.
-    #[schemars(with = "String")]
     pub table: TableName,
     /// SQL over the lake's tables.
     pub query: String,
     /// Tables the query reads; filled from the query where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
     pub sources: Vec<TableName>,
     /// How the view is refreshed.
     #[serde(default)]
@@ -226,6 +228,9 @@ pub struct GoldSpec {
     /// Z-order columns; excludes `cluster_by`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub zorder_by: Vec<String>,
+    /// Where quarantined rows are kept; none = `quarantine.<table>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<TableName>,
     /// Shown by catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,

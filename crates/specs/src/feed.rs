@@ -15,7 +15,6 @@ pub struct SourceFeed {
     /// The feed's own name; its quarantine is `quarantine.<name>`.
     pub name: String,
     /// The bronze table.
-    #[schemars(with = "String")]
     pub table: TableName,
     /// Where records come from.
     pub source: Source,
@@ -40,6 +39,9 @@ pub struct SourceFeed {
     /// Clustering columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_by: Vec<String>,
+    /// Where quarantined records are kept; none = `quarantine.<name>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<TableName>,
     /// Shown by catalogues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
@@ -156,4 +158,39 @@ pub enum ReplicaIdentity {
     Default,
     /// Before-images are complete.
     Full,
+}
+
+/// Columns a decoded change table has after the business columns.
+const CHANGE_METADATA: &[&str] = &[
+    "_op",
+    "_position",
+    "_before",
+    "_unavailable",
+    "_key_changed_from",
+    "_key_changed_to",
+    "_source",
+    "_topic",
+    "_partition",
+    "_offset",
+    "_file",
+    "_line",
+    "_event_time",
+    "_ingested_at",
+    "_rescued_data",
+];
+/// Columns a table of plain rows has after the business columns.
+const ROW_METADATA: &[&str] =
+    &["_position", "_topic", "_partition", "_offset", "_file", "_line", "_event_time", "_ingested_at", "_rescued_data"];
+/// All columns of a raw table.
+const RAW_COLUMNS: &[&str] = &["key", "value", "topic", "partition", "offset", "timestamp", "headers", "_file", "_line", "_ingested_at"];
+
+impl Decode {
+    /// The columns a bronze table of this decoder has besides the business columns, in order; for `raw` all columns.
+    pub const fn metadata_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Debezium | Self::DebeziumFlattened => CHANGE_METADATA,
+            Self::Json | Self::Csv => ROW_METADATA,
+            Self::Raw => RAW_COLUMNS,
+        }
+    }
 }

@@ -1,27 +1,47 @@
 //! Declarative pipeline types and their validation. Engines see only these.
+//!
+//! ```text
+//!  YAML files ──┐
+//!  Rust builder ┼──▶ Pipeline { feeds, silver, gold } ──▶ validate ──▶ phases
+//!  SQL, bundles ┘         every mistake at once, with file, line and path
+//! ```
 
 mod arrow;
+mod builder;
 mod column;
 mod data_type;
 mod dataset;
+mod declared;
+mod effective;
 mod encoding;
 mod error;
 mod feed;
+mod graph;
+mod json_schema;
 mod nearest;
 mod pipeline;
+mod problem;
+mod properties;
 mod report;
+mod rules;
 mod table_name;
 mod table_spec;
+mod yaml;
 
+pub use builder::PipelineBuilder;
 pub use column::Column;
 pub use data_type::{DECIMAL_DIGITS_MAX, DataType};
 pub use dataset::{
     ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, SilverSpec,
 };
+pub use declared::{Mismatch, check_declared};
 pub use encoding::Encoding;
 pub use error::Error;
 pub use feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+pub use graph::{DatasetRef, Layer};
 pub use pipeline::Pipeline;
+pub use problem::{Errors, Path, Place, Problem, Step};
+pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_ALLOW_TEXT};
 pub use report::{DatasetReport, ReportedError, Status};
 pub use table_name::TableName;
 pub use table_spec::{Check, TableSpec};

@@ -1,0 +1,169 @@
+//! What reads what.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::Error;
+use crate::pipeline::Pipeline;
+use crate::problem::{Errors, Path, Problem};
+use crate::table_name::TableName;
+
+/// A layer of the medallion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// Feeds.
+    Bronze,
+    /// Merged tables.
+    Silver,
+    /// Views.
+    Gold,
+}
+
+impl Layer {
+    /// The field of the pipeline that lists the layer's datasets.
+    pub(crate) const fn field(self) -> &'static str {
+        match self {
+            Self::Bronze => "feeds",
+            Self::Silver => "silver",
+            Self::Gold => "gold",
+        }
+    }
+}
+
+/// One dataset of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DatasetRef {
+    /// Its layer.
+    pub layer: Layer,
+    /// Its place in the pipeline's list of that layer.
+    pub index: usize,
+    /// The table it makes.
+    pub table: TableName,
+}
+
+impl DatasetRef {
+    /// The dataset's path, `silver[1]`.
+    pub(crate) fn path(&self) -> Path {
+        Path::root().field(self.layer.field()).index(self.index)
+    }
+}
+
+/// Every dataset, feeds first.
+pub(crate) fn datasets(pipeline: &Pipeline) -> Vec<DatasetRef> {
+    let of = |layer, index, table: &TableName| DatasetRef { layer, index, table: table.clone() };
+    let feeds = pipeline.feeds.iter().enumerate().map(|(index, feed)| of(Layer::Bronze, index, &feed.table));
+    let silver = pipeline.silver.iter().enumerate().map(|(index, spec)| of(Layer::Silver, index, &spec.table));
+    let gold = pipeline.gold.iter().enumerate().map(|(index, spec)| of(Layer::Gold, index, &spec.table));
+    feeds.chain(silver).chain(gold).collect()
+}
+
+/// The tables a dataset reads, as its spec has them.
+pub(crate) fn sources<'a>(pipeline: &'a Pipeline, dataset: &DatasetRef) -> &'a [TableName] {
+    match dataset.layer {
+        Layer::Bronze => &[],
+        Layer::Silver => &pipeline.silver[dataset.index].sources,
+        Layer::Gold => &pipeline.gold[dataset.index].sources,
+    }
+}
+
+/// For each dataset, by its number in [`datasets`], the numbers of the datasets it reads.
+fn edges(pipeline: &Pipeline, datasets: &[DatasetRef]) -> Vec<Vec<usize>> {
+    let number: HashMap<TableName, usize> = datasets.iter().enumerate().rev().map(|(at, dataset)| (dataset.table.folded(), at)).collect();
+    let before_gold: Vec<usize> = (0..datasets.len()).filter(|at| datasets[*at].layer != Layer::Gold).collect();
+    let reads = datasets.iter().map(|dataset| {
+        let sources = sources(pipeline, dataset);
+        if dataset.layer == Layer::Gold && sources.is_empty() {
+            return before_gold.clone();
+        }
+        sources.iter().filter_map(|table| number.get(&table.folded()).copied()).collect()
+    });
+    reads.collect()
+}
+
+/// Levels of the graph, each in the order of the pipeline.
+pub(crate) fn phases(pipeline: &Pipeline) -> Result<Vec<Vec<DatasetRef>>, Errors> {
+    let datasets = datasets(pipeline);
+    let edges = edges(pipeline, &datasets);
+    if let Some(errors) = Errors::when_any(circles(&datasets, &edges)) {
+        return Err(errors);
+    }
+    let mut level = vec![None; datasets.len()];
+    let mut phases: BTreeMap<usize, Vec<DatasetRef>> = BTreeMap::new();
+    // Without a circle the longest path has fewer edges than there are datasets, so every round settles at least one.
+    while level.contains(&None) {
+        for at in 0..datasets.len() {
+            let inputs: Option<Vec<usize>> = edges[at].iter().map(|input| level[*input]).collect();
+            if let (None, Some(inputs)) = (level[at], inputs) {
+                level[at] = Some(inputs.into_iter().max().map_or(0, |deepest| deepest + 1));
+            }
+        }
+    }
+    for (at, dataset) in datasets.into_iter().enumerate() {
+        phases.entry(level[at].unwrap_or_default()).or_default().push(dataset);
+    }
+    Ok(phases.into_values().collect())
+}
+
+/// One problem for each circle, at the dataset of the circle that stands first in the pipeline.
+pub(crate) fn circle_problems(pipeline: &Pipeline) -> Vec<Problem> {
+    let datasets = datasets(pipeline);
+    circles(&datasets, &edges(pipeline, &datasets))
+}
+
+fn circles(datasets: &[DatasetRef], edges: &[Vec<usize>]) -> Vec<Problem> {
+    let mut in_some_circle = vec![false; datasets.len()];
+    let mut problems = Vec::new();
+    for start in 0..datasets.len() {
+        if in_some_circle[start] {
+            continue;
+        }
+        if let Some(way) = way_back(start, edges) {
+            way.iter().for_each(|at| in_some_circle[*at] = true);
+            let names: Vec<String> = way.iter().chain([&start]).map(|at| datasets[*at].table.to_string()).collect();
+            problems.push(Problem::new(datasets[start].path().field("sources"), Error::Cycle { cycle: names.join(" -> ") }));
+        }
+    }
+    problems
+}
+
+/// A shortest way from a dataset over what it reads back to itself, the dataset first.
+fn way_back(start: usize, edges: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut came_from: HashMap<usize, usize> = HashMap::new();
+    let mut frontier = vec![start];
+    while !frontier.is_empty() {
+        let mut next = Vec::new();
+        for from in frontier {
+            for to in edges[from].iter().copied() {
+                if to == start {
+                    let mut way = vec![from];
+                    while let Some(before) = way.last().filter(|at| **at != start).and_then(|at| came_from.get(at)) {
+                        way.push(*before);
+                    }
+                    way.reverse();
+                    return Some(way);
+                }
+                if let std::collections::hash_map::Entry::Vacant(unseen) = came_from.entry(to) {
+                    unseen.insert(from);
+                    next.push(to);
+                }
+            }
+        }
+        frontier = next;
+    }
+    None
+}
+
+/// Every table that something makes or that is declared as made elsewhere, by its name in lower case.
+pub(crate) fn made_tables(pipeline: &Pipeline) -> HashMap<TableName, TableName> {
+    let made = datasets(pipeline).into_iter().map(|dataset| dataset.table);
+    made.chain(pipeline.external.iter().cloned()).map(|table| (table.folded(), table)).collect()
+}
+
+pub(crate) fn respell_sources(pipeline: &mut Pipeline) {
+    let made = made_tables(pipeline);
+    let silver = pipeline.silver.iter_mut().flat_map(|spec| &mut spec.sources);
+    for source in silver.chain(pipeline.gold.iter_mut().flat_map(|spec| &mut spec.sources)) {
+        if let Some(table) = made.get(&source.folded()) {
+            source.clone_from(table);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Table properties of ours, and Delta's that we must refuse.
+
+/// `true`: a sequence of text type is compared as text, though its values may vary in length.
+pub const SEQUENCE_ALLOW_TEXT: &str = "tributary.sequence.allowText";
+/// `false`: deletes of a change feed are applied only where `apply_as_delete_when` says so, as on the platform.
+pub const IMPLICIT_DELETES: &str = "tributary.cdc.implicitDeletes";
+/// Seconds a delete is remembered; without it for ever.
+pub const DELETE_MEMORY_SECONDS: &str = "pipelines.cdc.tombstoneGCThresholdInSeconds";
+
+/// Our own properties and the values each may have.
+pub(crate) const OURS: &[(&str, &[&str])] = &[(SEQUENCE_ALLOW_TEXT, &["true", "false"]), (IMPLICIT_DELETES, &["true", "false"])];
+
+/// Delta's properties that break a promise of ours: name, values refused (none = all), reason.
+pub(crate) const REFUSED: &[(&str, Option<&str>, &str)] = &[
+    ("delta.setTransactionRetentionDuration", None, "the table would forget the positions it has consumed"),
+    ("delta.enableChangeDataFeed", Some("false"), "every table of ours carries its change feed"),
+    ("delta.columnMapping.mode", Some("name"), "tables of ours use no column mapping"),
+    ("delta.columnMapping.mode", Some("id"), "tables of ours use no column mapping"),
+    ("delta.enableTypeWidening", Some("true"), "a wider type rewrites the table; delta-rs cannot read the feature"),
+];

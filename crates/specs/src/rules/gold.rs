@@ -1,0 +1,44 @@
+//! Rules of one gold dataset.
+
+use std::collections::HashMap;
+
+use super::columns::{self, Known, Layout, Reserved};
+use super::{Findings, property};
+use crate::dataset::{Expectation, GoldSpec};
+use crate::error::Error;
+use crate::problem::Path;
+
+pub(super) fn check(findings: &mut Findings, path: &Path, spec: &GoldSpec) {
+    findings.refuse_empty(&path.field("query"), &spec.query, "the query");
+    let reserved = Reserved { double_underscore: true, except: &[], taken: &[] };
+    columns::check_declared(findings, &path.field("schema"), &spec.schema, reserved);
+    let layout = Layout {
+        partition_by: &spec.partition_by,
+        cluster_by: &spec.cluster_by,
+        zorder_by: &spec.zorder_by,
+        known: Known::declared("the declared schema", &spec.schema),
+        declared: &spec.schema,
+    };
+    layout.check(findings, path);
+    check_expectations(findings, path, &spec.expectations);
+    property::check(findings, path, &spec.properties, true);
+}
+
+/// Names and expressions of rules.
+pub(super) fn check_expectations(findings: &mut Findings, path: &Path, expectations: &[Expectation]) {
+    let names = expectations.iter().map(|rule| (rule.name.as_str(), rule.expression.as_str()));
+    check_named(findings, &path.field("expectations"), names, "expectation");
+}
+
+/// Things with a name and an expression: neither empty, no name twice.
+pub(super) fn check_named<'a>(findings: &mut Findings, path: &Path, rules: impl Iterator<Item = (&'a str, &'a str)>, what: &'static str) {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    for (index, (name, expression)) in rules.enumerate() {
+        let path = path.index(index);
+        findings.refuse_empty(&path.field("name"), name, "the name of a rule");
+        findings.refuse_empty(&path.field("expression"), expression, "the expression of a rule");
+        if let Some(first) = seen.insert(name.to_lowercase(), name) {
+            findings.add(path.field("name"), Error::NameTwice { name: name.to_owned(), first: first.to_owned(), what });
+        }
+    }
+}

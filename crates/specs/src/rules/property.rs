@@ -1,0 +1,44 @@
+//! Table properties.
+
+use std::collections::BTreeMap;
+
+use super::Findings;
+use crate::error::Error;
+use crate::nearest::nearest;
+use crate::problem::Path;
+use crate::properties::{DELETE_MEMORY_SECONDS, OURS, REFUSED};
+
+/// Checks the properties of the dataset at `path`; `rows_change` = rows of the table are updated or deleted.
+pub(super) fn check(findings: &mut Findings, path: &Path, properties: &BTreeMap<String, String>, rows_change: bool) {
+    for (name, value) in properties {
+        if let Some(reason) = reason_against(name, value, rows_change) {
+            findings.add(path.field("properties").field(name), Error::PropertyRefused { property: name.clone(), reason });
+        }
+    }
+}
+
+fn reason_against(name: &str, value: &str, rows_change: bool) -> Option<String> {
+    let refused = REFUSED.iter().find(|(refused, values, _)| {
+        refused.eq_ignore_ascii_case(name) && values.is_none_or(|refused| refused.eq_ignore_ascii_case(value))
+    });
+    if let Some((_, _, reason)) = refused {
+        return Some((*reason).to_owned());
+    }
+    if name.eq_ignore_ascii_case("delta.appendOnly") && value.eq_ignore_ascii_case("true") && rows_change {
+        return Some("rows of this table change".to_owned());
+    }
+    if name == DELETE_MEMORY_SECONDS && value.parse::<u64>().is_err() {
+        return Some("its value is a whole number of seconds".to_owned());
+    }
+    if !name.to_lowercase().starts_with("tributary.") {
+        return None;
+    }
+    match OURS.iter().find(|(ours, _)| *ours == name) {
+        Some((_, values)) if values.contains(&value) => None,
+        Some((_, values)) => Some(format!("its value is one of {}", values.join(", "))),
+        None => match nearest(name, OURS.iter().map(|(ours, _)| *ours)) {
+            Some(near) => Some(format!("there is no such property; did you mean {near:?}?")),
+            None => Some("there is no such property".to_owned()),
+        },
+    }
+}
