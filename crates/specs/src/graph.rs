@@ -1,6 +1,8 @@
 //! What reads what.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::str::FromStr;
 
 use crate::error::Error;
 use crate::pipeline::Pipeline;
@@ -19,6 +21,9 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// In the order they run.
+    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
+
     /// The field of the pipeline that lists the layer's datasets.
     pub(crate) const fn field(self) -> &'static str {
         match self {
@@ -26,6 +31,25 @@ impl Layer {
             Self::Silver => "silver",
             Self::Gold => "gold",
         }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bronze => "bronze",
+            Self::Silver => "silver",
+            Self::Gold => "gold",
+        })
+    }
+}
+
+impl FromStr for Layer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|layer| layer.to_string() == text);
+        found.ok_or_else(|| format!("`{text}` is no layer: bronze, silver or gold"))
     }
 }
 

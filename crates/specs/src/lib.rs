@@ -39,6 +39,7 @@ pub use encoding::Encoding;
 pub use error::Error;
 pub use feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 pub use graph::{DatasetRef, Layer};
+pub use nearest::nearest;
 pub use pipeline::Pipeline;
 pub use problem::{Errors, Path, Place, Problem, Step};
 pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_ALLOW_TEXT};

@@ -1,7 +1,7 @@
 //! The nearest of several names, for messages about a mistyped one.
 
 /// The candidate nearest to `name` without regard to case, where one is near enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = name.to_lowercase();
     candidates
         .into_iter()

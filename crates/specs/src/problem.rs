@@ -124,7 +124,7 @@ pub struct Errors(Vec<Problem>);
 
 impl Errors {
     /// The mistakes, or none.
-    pub(crate) fn when_any(mut problems: Vec<Problem>) -> Option<Self> {
+    pub fn when_any(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort_by(|a, b| a.place.cmp(&b.place));
         (!problems.is_empty()).then_some(Self(problems))
     }

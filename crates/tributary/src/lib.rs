@@ -16,15 +16,15 @@ pub use tributary_lake::{arrow, datafusion, object_store};
 
 pub use error::Error;
 pub use lake::Lake;
-pub use options::{BatchBounds, Catalogue, Layer, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
+pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
 pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use report::RunReport;
 pub use table::Table;
-pub use tributary_bronze::RecordSource;
+pub use tributary_bronze::{PartitionBounds, RecordSource, SourceError, SourceRecord};
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 pub use tributary_lake::{Clock, CommitEntry, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
-    Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Expectation, ExpectationAction, FileFormat,
-    FileSource, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec,
+    Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
+    FileSource, GoldSpec, IgnoreNullUpdates, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec,
     Source, SourceFeed, Status, TableName,
 };

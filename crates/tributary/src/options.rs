@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 use tributary_lake::{Clock, SystemClock};
-use tributary_specs::{DatasetReport, TableName};
+use tributary_specs::{DatasetReport, Layer, TableName};
 
 /// How a lake is opened.
 ///
@@ -151,47 +151,6 @@ pub enum Mode {
         /// From one start to the next.
         every: Duration,
     },
-}
-
-/// A layer of the medallion.
-///
-/// ```
-/// assert_eq!("silver".parse::<tributary::Layer>(), Ok(tributary::Layer::Silver));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
-    /// Sources to append-only change tables.
-    Bronze,
-    /// Change tables to current rows and history.
-    Silver,
-    /// Views.
-    Gold,
-}
-
-impl Layer {
-    /// In the order they run.
-    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bronze => "bronze",
-            Self::Silver => "silver",
-            Self::Gold => "gold",
-        })
-    }
-}
-
-impl std::str::FromStr for Layer {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|layer| layer.to_string() == text)
-            .ok_or_else(|| format!("`{text}` is no layer: bronze, silver or gold"))
-    }
 }
 
 /// Told of what happens in a run. Calls come from several tasks and must not block.

@@ -21,14 +21,13 @@ pub type Build = Arc<dyn Fn(SessionContext, BTreeMap<String, DataFrame>) -> BoxF
 /// A validated pipeline: what to keep current, and the Rust parts of it.
 ///
 /// ```
-/// use tributary::{Decode, FileFormat, Pipeline, SilverSpec, SourceFeed};
+/// use tributary::{FileFormat, FileSource, Pipeline, SilverSpec, SourceFeed};
 ///
 /// let pipeline = Pipeline::builder("shop")
-///     .feed(SourceFeed::files("orders", "bronze.orders".parse()?, "orders", FileFormat::KafkaJsonl))
+///     .feed(SourceFeed::new("orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
 ///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
 ///     .build()?;
 /// assert_eq!(pipeline.spec().silver.len(), 1);
-/// # let _ = Decode::Debezium;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
@@ -36,7 +35,7 @@ pub struct Pipeline {
     spec: tributary_specs::Pipeline,
     builds: BTreeMap<TableName, Build>,
     functions: Vec<Arc<ScalarUDF>>,
-    sources: BTreeMap<String, Arc<dyn RecordSource>>,
+    sources: Vec<Arc<dyn RecordSource>>,
 }
 
 impl Pipeline {
@@ -79,7 +78,7 @@ impl Pipeline {
         &self.functions
     }
 
-    pub(crate) fn sources(&self) -> &BTreeMap<String, Arc<dyn RecordSource>> {
+    pub(crate) fn sources(&self) -> &[Arc<dyn RecordSource>] {
         &self.sources
     }
 }
@@ -90,7 +89,7 @@ impl fmt::Debug for Pipeline {
             .field("spec", &self.spec)
             .field("built_in_code", &self.builds.keys().collect::<Vec<_>>())
             .field("functions", &self.functions.iter().map(|function| function.name()).collect::<Vec<_>>())
-            .field("sources", &self.sources.keys().collect::<Vec<_>>())
+            .field("sources", &self.sources)
             .finish()
     }
 }
@@ -110,8 +109,8 @@ impl PipelineBuilder {
     /// Adds a bronze feed.
     ///
     /// ```
-    /// use tributary::{FileFormat, Pipeline, SourceFeed};
-    /// let feed = SourceFeed::files("visits", "bronze.visits".parse()?, "visits", FileFormat::Jsonl);
+    /// use tributary::{FileFormat, FileSource, Pipeline, SourceFeed};
+    /// let feed = SourceFeed::new("visits", "bronze.visits".parse()?, FileSource::new("visits", FileFormat::Jsonl));
     /// assert_eq!(Pipeline::builder("shop").feed(feed).build()?.spec().feeds.len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -124,9 +123,9 @@ impl PipelineBuilder {
     /// Adds a silver dataset: a [`SilverSpec`], or one with [`BuildWith::build_with`].
     ///
     /// ```
-    /// use tributary::{FileFormat, Pipeline, SilverSpec, SourceFeed};
+    /// use tributary::{FileFormat, FileSource, Pipeline, SilverSpec, SourceFeed};
     /// let pipeline = Pipeline::builder("shop")
-    ///     .feed(SourceFeed::files("orders", "bronze.orders".parse()?, "orders", FileFormat::KafkaJsonl))
+    ///     .feed(SourceFeed::new("orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
     ///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
     ///     .build()?;
     /// assert_eq!(pipeline.spec().silver[0].keys, ["order_id"]);
@@ -143,9 +142,9 @@ impl PipelineBuilder {
     /// Adds a gold view: a [`GoldSpec`], or one with [`BuildWith::build_with`].
     ///
     /// ```
-    /// use tributary::{FileFormat, GoldSpec, Pipeline, SourceFeed};
+    /// use tributary::{FileFormat, FileSource, GoldSpec, Pipeline, SourceFeed};
     /// let pipeline = Pipeline::builder("shop")
-    ///     .feed(SourceFeed::files("visits", "bronze.visits".parse()?, "visits", FileFormat::Jsonl))
+    ///     .feed(SourceFeed::new("visits", "bronze.visits".parse()?, FileSource::new("visits", FileFormat::Jsonl)))
     ///     .gold(GoldSpec::new("gold.visit_count".parse()?, "select count(*) as visits from bronze.visits"))
     ///     .build()?;
     /// assert_eq!(pipeline.spec().gold[0].sources[0].to_string(), "bronze.visits");
@@ -176,9 +175,15 @@ impl PipelineBuilder {
     }
 
     /// Brings a record source; feeds name it with `Source::Custom(name)`. See `examples/custom_source.rs`.
+    ///
+    /// ```no_run
+    /// # fn f(source: std::sync::Arc<dyn tributary::RecordSource>) -> Result<(), tributary::Error> {
+    /// let pipeline = tributary::Pipeline::builder("shop").source(source).build()?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
-    pub fn source(mut self, name: impl Into<String>, source: Arc<dyn RecordSource>) -> Self {
-        self.pipeline.sources.insert(name.into(), source);
+    pub fn source(mut self, source: Arc<dyn RecordSource>) -> Self {
+        self.pipeline.sources.push(source);
         self
     }
 
@@ -200,8 +205,11 @@ impl PipelineBuilder {
                 gold.sources = tributary_gold_agg::sources_of(&gold.query)?;
             }
         }
-        pipeline.spec.check()?;
-        Ok(pipeline)
+        pipeline.spec.respell_sources();
+        match tributary_specs::Errors::when_any(pipeline.spec.validate()) {
+            Some(errors) => Err(errors.into()),
+            None => Ok(pipeline),
+        }
     }
 
     fn add_build(&mut self, table: &TableName, build: Option<Build>) {

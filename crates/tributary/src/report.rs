@@ -5,9 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use tributary_fault::ExitCode;
-use tributary_specs::{DatasetReport, Status};
+use tributary_specs::{DatasetReport, Layer, Status};
 
-use crate::Layer;
 
 /// What one run did, dataset by dataset, in the order of the phases.
 ///

@@ -10,10 +10,10 @@ use std::time::Instant;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tributary_fault::{ExitCode, Fault};
-use tributary_specs::{DatasetReport, GoldSpec, ReportedError, SilverSpec, SourceFeed, Status, TableName};
+use tributary_specs::{DatasetReport, DatasetRef, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use crate::report::{Finished, millis};
-use crate::{Error, Lake, Layer, Mode, Pipeline, ProgressEvent, RunOptions, RunReport};
+use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, RunOptions, RunReport};
 
 impl Lake {
     /// Brings every dataset of the pipeline up to date, phase by phase.
@@ -167,18 +167,21 @@ impl Run<'_> {
         reports.into_iter().map(|report| Finished { layer, report }).collect()
     }
 
-    async fn feeds(&self, feeds: Vec<&SourceFeed>) -> Vec<DatasetReport> {
-        let feeds: Vec<SourceFeed> = feeds.into_iter().cloned().collect();
-        let options = tributary_bronze::Options {
-            base_data_path: self.options.base_data_path.clone(),
-            files_max: self.options.batch.files_max,
-            bytes_max: self.options.batch.bytes_max,
-            records_max: self.options.batch.records_max,
-            cancel: self.options.cancel.clone(),
-            sources: self.pipeline.sources().clone(),
-            ..Default::default()
+    /// All feeds of the pipeline are handed over, since they may share files; only the chosen ones are run.
+    async fn feeds(&self, chosen: Vec<&SourceFeed>) -> Vec<DatasetReport> {
+        let started = Instant::now();
+        let root = match tributary_bronze::DataRoot::local(&self.options.base_data_path) {
+            Ok(root) => root,
+            Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
         };
-        tributary_bronze::run(self.lake.inner(), &feeds, &options).await
+        let mut options = tributary_bronze::Options::new(root);
+        options.max_files_per_trigger = self.options.batch.files_max;
+        options.max_bytes_per_trigger = self.options.batch.bytes_max;
+        options.max_records_per_trigger = self.options.batch.records_max;
+        options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
+        options.sources = self.pipeline.sources().to_vec();
+        options.cancel = self.options.cancel.clone();
+        tributary_bronze::run(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
 
     async fn silver(&self, spec: &SilverSpec) -> Result<DatasetReport, tributary_silver_merge::Error> {
@@ -231,14 +234,16 @@ fn phases<'a>(pipeline: &'a Pipeline, chosen: &BTreeSet<TableName>) -> Result<Ve
         let mut tasks = Vec::new();
         let mut feeds = Vec::new();
         for dataset in level {
-            match dataset {
-                tributary_specs::DatasetRef::Feed(index) => feeds.push(&spec.feeds[index]),
-                tributary_specs::DatasetRef::Silver(index) => tasks.push(Task::Silver(&spec.silver[index])),
-                tributary_specs::DatasetRef::Gold(index) => tasks.push(Task::Gold(&spec.gold[index])),
+            if !chosen.contains(&dataset.table) {
+                continue;
+            }
+            let DatasetRef { layer, index, .. } = dataset;
+            match layer {
+                Layer::Bronze => feeds.push(&spec.feeds[index]),
+                Layer::Silver => tasks.push(Task::Silver(&spec.silver[index])),
+                Layer::Gold => tasks.push(Task::Gold(&spec.gold[index])),
             }
         }
-        feeds.retain(|feed| chosen.contains(&feed.table));
-        tasks.retain(|task| task.tables().iter().all(|table| chosen.contains(table)));
         if !feeds.is_empty() {
             tasks.insert(0, Task::Feeds(feeds));
         }
