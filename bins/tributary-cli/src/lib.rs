@@ -1,0 +1,3 @@
+//! What the binaries share: commands, output, the demo.
+
+pub mod demo;

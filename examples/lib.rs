@@ -1,0 +1,1 @@
+//! The examples beside this file: `embed`, `custom_source`, `custom_dataset`.
