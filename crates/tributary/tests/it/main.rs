@@ -2,6 +2,7 @@
 
 mod api;
 mod crash;
+mod documents;
 mod lake;
 mod shop;
 mod workspace;

@@ -1,0 +1,57 @@
+//! Text to one statement.
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Spanned, Statement};
+use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
+use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer, Whitespace};
+
+use super::Error;
+
+/// The parts of a dotted name as it stands in a text, back-quotes taken off.
+pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
+    let name = Parser::new(&DatabricksDialect).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
+    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect()
+}
+
+/// One query, or an `EXPLAIN` of one.
+pub(super) fn statement(text: &str) -> Result<Statement, Error> {
+    let syntax = |error: &dyn std::fmt::Display| {
+        let text = error.to_string();
+        Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
+    };
+    let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
+    for token in &tokens {
+        if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
+            && comment.starts_with('+')
+        {
+            return Err(Error::refused("a hint (/*+ … */)", token.span));
+        }
+    }
+    let statements = Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
+    let mut statements = statements.into_iter();
+    match (statements.next(), statements.next()) {
+        (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),
+        (Some(_), Some(second)) => Err(Error::refused("a second statement", second.span())),
+        (Some(statement), None) => query_or_explain(statement),
+    }
+}
+
+fn query_or_explain(statement: Statement) -> Result<Statement, Error> {
+    match statement {
+        Statement::Query(_) => Ok(statement),
+        Statement::Explain {
+            describe_alias: DescribeAlias::Explain,
+            query_plan: false,
+            estimate: false,
+            format: None,
+            options: None,
+            statement: ref explained,
+            ..
+        } if matches!(**explained, Statement::Query(_)) => Ok(statement),
+        other => {
+            let words: Vec<String> = other.to_string().split_whitespace().take(2).map(str::to_owned).collect();
+            let hint = "only queries are; `tributary setup`, `ddl` and `show` create and describe tables";
+            Err(Error::refused_with_hint(format!("the statement {}", words.join(" ")), hint, Span::empty()))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What names mean at a place of a query: found without regard to case, spelled as the table or alias spells them.
+
+use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::sql::sqlparser::ast::Ident;
+use tributary_specs::nearest;
+
+use super::{Error, error};
+
+/// A column that can be named.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Column {
+    pub name: String,
+    /// Known for columns of tables that only pass through; then fields inside can be named too.
+    pub data_type: Option<DataType>,
+}
+
+/// Something in a FROM clause.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Relation {
+    /// What the rewritten query calls it; none for a subquery without a name.
+    pub alias: Option<String>,
+    /// What the text may call it: the alias alone, or catalogue, schema and table, most significant first.
+    pub names: Vec<String>,
+    pub columns: Vec<Column>,
+}
+
+impl Relation {
+    fn is_called(&self, qualifier: &[Ident]) -> bool {
+        let ends = self.names.iter().rev().zip(qualifier.iter().rev());
+        qualifier.len() <= self.names.len() && ends.into_iter().all(|(name, part)| name.eq_ignore_ascii_case(&part.value))
+    }
+
+    fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| same(&column.name, name))
+    }
+}
+
+/// Everything that can be named at one place of a query.
+#[derive(Debug, Default)]
+pub(super) struct Scope<'a> {
+    pub relations: Vec<Relation>,
+    /// Names of the select list; asked before the columns of the relations where `outputs_first`.
+    pub outputs: Vec<Column>,
+    pub outputs_first: bool,
+    /// The query around this one.
+    pub outer: Option<&'a Scope<'a>>,
+}
+
+/// Whether two names are one.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    a == b || a.to_lowercase() == b.to_lowercase()
+}
+
+impl Scope<'_> {
+    /// The chain of names as the engine must see it: relation and column, or column, then fields.
+    pub(super) fn resolve(&self, parts: &[Ident]) -> Result<(Vec<Ident>, Column), Error> {
+        let mut scope = Some(self);
+        while let Some(here) = scope {
+            if let Some(found) = here.resolve_here(parts)? {
+                return Ok(found);
+            }
+            scope = here.outer;
+        }
+        Err(self.no_column(parts))
+    }
+
+    fn resolve_here(&self, parts: &[Ident]) -> Result<Option<(Vec<Ident>, Column)>, Error> {
+        let output = || self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(None, column, &parts[1..]));
+        if self.outputs_first
+            && let Some(found) = output()
+        {
+            return Ok(Some(found));
+        }
+        for qualifiers in (1..parts.len().min(4)).rev() {
+            let called: Vec<&Relation> = self.relations.iter().filter(|relation| relation.is_called(&parts[..qualifiers])).collect();
+            let found: Vec<(&Relation, &Column)> =
+                called.iter().filter_map(|relation| Some((*relation, relation.column(&parts[qualifiers].value)?))).collect();
+            match found.as_slice() {
+                [] => {}
+                [(relation, column)] => return Ok(Some(chain(relation.alias.as_deref(), column, &parts[qualifiers + 1..]))),
+                several => return Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
+            }
+        }
+        let found: Vec<(&Relation, &Column)> =
+            self.relations.iter().filter_map(|relation| Some((relation, relation.column(&parts[0].value)?))).collect();
+        match found.as_slice() {
+            [] => Ok(output()),
+            // of several equal spellings the engine knows which are joined by USING and which are ambiguous
+            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name) => Ok(Some(chain(None, first, &parts[1..]))),
+            several => Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
+        }
+    }
+
+    fn no_column(&self, parts: &[Ident]) -> Error {
+        let written = written(parts);
+        let mut known = Vec::new();
+        let mut scope = Some(self);
+        while let Some(here) = scope {
+            for relation in &here.relations {
+                for column in &relation.columns {
+                    known.push(column.name.clone());
+                    if let (true, Some(alias)) = (parts.len() > 1, &relation.alias) {
+                        known.push(format!("{alias}.{}", column.name));
+                    }
+                }
+            }
+            known.extend(here.outputs.iter().map(|column| column.name.clone()));
+            scope = here.outer;
+        }
+        let suggestion = nearest(&written, known.iter().map(String::as_str)).map(str::to_owned);
+        Error::NoColumn { column: written, suggestion, span: parts.first().and_then(|part| error::position(part.span)) }
+    }
+}
+
+/// The parts as they are written.
+pub(super) fn written(parts: &[Ident]) -> String {
+    parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")
+}
+
+fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation, &'r Column)>) -> Error {
+    let candidates: Vec<String> =
+        candidates.map(|(relation, column)| format!("{}.{}", relation.alias.as_deref().unwrap_or("a subquery"), column.name)).collect();
+    let span = parts.first().and_then(|part| error::position(part.span));
+    Error::Ambiguous { name: written(parts), candidates: candidates.join(", "), span }
+}
+
+/// Relation, column and the fields below it, spelled; the column it all ends in.
+fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> (Vec<Ident>, Column) {
+    let mut spelled: Vec<Ident> = alias.into_iter().map(Ident::new).collect();
+    spelled.push(Ident::new(&column.name));
+    let mut end = column.clone();
+    for field in fields {
+        end = match &end.data_type {
+            Some(DataType::Struct(inside)) => match inside.iter().find(|inside| same(inside.name(), &field.value)) {
+                Some(inside) => Column { name: inside.name().clone(), data_type: Some(inside.data_type().clone()) },
+                None => Column { name: field.value.clone(), data_type: None },
+            },
+            _ => Column { name: field.value.clone(), data_type: None },
+        };
+        spelled.push(Ident::new(&end.name));
+    }
+    (spelled, end)
+}
