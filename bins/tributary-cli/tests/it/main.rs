@@ -1,0 +1,3 @@
+//! The umbrella binary and the demo against real captures.
+
+mod captures;
