@@ -70,6 +70,8 @@ pub(crate) struct Events {
     pub other_key: Option<StructArray>,
     /// `_state` only: these events replace the visible row as an event of its key.
     pub covers_row: Vec<bool>,
+    /// Visible history rows only: `__END_AT`.
+    pub ends: Option<ArrayRef>,
 }
 
 impl Events {
@@ -84,13 +86,14 @@ impl Events {
             carried: Vec::new(),
             other_key: like.other_key.as_ref().map(|array| array.slice(0, 0)),
             covers_row: Vec::new(),
+            ends: None,
         }
     }
 
     /// Upserts that wrote every leaf: the events visible rows stand for.
     pub fn upserts(rows: RecordBatch, sequence: Option<ArrayRef>, position: Option<StringArray>) -> Self {
         let kinds = vec![Kind::Upsert; rows.num_rows()];
-        Self { rows, kinds, sequence, position, unwritten: Vec::new(), carried: Vec::new(), other_key: None, covers_row: Vec::new() }
+        Self { rows, kinds, sequence, position, unwritten: Vec::new(), carried: Vec::new(), other_key: None, covers_row: Vec::new(), ends: None }
     }
 
     /// How many there are.
