@@ -4,8 +4,20 @@
 //! so that agreeing with it means something. Unlike the libraries it tests, this crate panics: a failed assertion is its
 //! answer.
 
+pub mod captures;
+pub mod golden;
+pub mod strategy;
+
 mod controls;
+mod crash;
+mod frame;
+mod law;
 mod store;
+mod value;
 
 pub use controls::{Control, Controls};
+pub use crash::{CrashReport, KillPoints, crash, random_kill_point};
+pub use frame::{ChangedRow, Difference, Frame, FrameDiff, SchemaDifference};
+pub use law::{Law, Tried, example};
 pub use store::{Call, Counts, FaultyStore, Mode, Rule, ScriptedFault, Verb};
+pub use value::Value;

@@ -1,0 +1,5 @@
+//! The kit tests itself.
+
+mod frames;
+mod messages;
+mod stores;
