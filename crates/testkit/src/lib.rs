@@ -5,7 +5,9 @@
 //! answer.
 
 pub mod captures;
+pub mod cases;
 pub mod golden;
+pub mod oracle;
 pub mod strategy;
 
 mod controls;

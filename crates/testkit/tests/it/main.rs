@@ -2,4 +2,5 @@
 
 mod frames;
 mod messages;
+mod oracle_cases;
 mod stores;
