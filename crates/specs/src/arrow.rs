@@ -104,6 +104,36 @@ impl DataType {
     }
 }
 
+impl DataType {
+    /// The Delta type the result column of a query is cast to: the exact one where there is one, a signed integer for an unsigned
+    /// one (64 bits stay 64 bits, and the cast refuses what does not fit), µs for other units of time, UTC for other zones.
+    ///
+    /// # Errors
+    /// As [`DataType::from_arrow`] for what has no near type either.
+    pub fn for_result(column: &str, arrow: &Arrow) -> Result<Self, Error> {
+        Self::from_arrow(column, &nearest_exact(arrow))
+    }
+}
+
+/// The Arrow type with a Delta type that is nearest to `arrow`, at every depth.
+fn nearest_exact(arrow: &Arrow) -> Arrow {
+    let field = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(nearest_exact(field.data_type())));
+    match arrow {
+        Arrow::UInt8 => Arrow::Int16,
+        Arrow::UInt16 => Arrow::Int32,
+        Arrow::UInt32 | Arrow::UInt64 => Arrow::Int64,
+        Arrow::Float16 => Arrow::Float32,
+        Arrow::Date64 => Arrow::Date32,
+        Arrow::Timestamp(_, zone) => Arrow::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| UTC.into())),
+        Arrow::List(element) => Arrow::List(field(element)),
+        Arrow::LargeList(element) => Arrow::LargeList(field(element)),
+        Arrow::Struct(fields) => Arrow::Struct(fields.iter().map(field).collect()),
+        Arrow::Map(entries, sorted) => Arrow::Map(field(entries), *sorted),
+        Arrow::Dictionary(_, values) => nearest_exact(values),
+        other => other.clone(),
+    }
+}
+
 fn nested(parent: &str, field: &FieldRef) -> Result<Column, Error> {
     let mut column = Column::from_arrow(field).map_err(|error| match error {
         Error::TypeNotDelta { column, arrow, hint } => Error::TypeNotDelta { column: format!("{parent}.{column}"), arrow, hint },
@@ -213,6 +243,17 @@ mod tests {
             let error = Column::from_arrow(&field).unwrap_err();
             assert!(matches!(&error, Error::TypeNotDelta { column, .. } if column == "outer.inner.element"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_query_result_is_cast_to_the_nearest_type() {
+        let ns = Arrow::Timestamp(TimeUnit::Nanosecond, Some("Europe/Berlin".into()));
+        for (arrow, expected) in
+            [(Arrow::UInt64, "long"), (Arrow::new_list(Arrow::UInt8, true), "array<short>"), (ns, "timestamp"), (Arrow::Int8, "byte")]
+        {
+            assert_eq!(DataType::for_result("c", &arrow).map(|data_type| data_type.to_string()), Ok(expected.to_owned()));
+        }
+        assert!(DataType::for_result("c", &Arrow::Duration(TimeUnit::Second)).is_err());
     }
 
     #[test]

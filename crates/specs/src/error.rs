@@ -2,6 +2,7 @@
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
 
+use crate::problem::Location;
 use crate::table_name::TableName;
 
 /// One kind of mistake in a spec, a name or a type.
@@ -81,6 +82,18 @@ pub enum Error {
         /// The nearest of them.
         nearest: Option<String>,
     },
+    /// A choice was given an option that it does not have.
+    ///
+    /// Take the option out, or take the choice that has it.
+    #[error("{choice} has no option {option:?}{}", other.as_ref().map(|other| format!("; it belongs to {other}")).unwrap_or_default())]
+    OptionOfAnother {
+        /// The option.
+        option: String,
+        /// The choice.
+        choice: String,
+        /// The choice that has it.
+        other: Option<String>,
+    },
     /// A field without which a spec means nothing is not there.
     ///
     /// Add the field.
@@ -150,8 +163,8 @@ pub enum Error {
     TableTwice {
         /// The table.
         table: TableName,
-        /// The path of the dataset that makes it first.
-        first: String,
+        /// The dataset that makes it first.
+        first: Box<Location>,
     },
     /// Two datasets would keep their quarantined rows in one table, though their rows differ in shape.
     ///
@@ -160,8 +173,8 @@ pub enum Error {
     QuarantineTwice {
         /// The quarantine table.
         table: TableName,
-        /// The path of the dataset that uses it first.
-        first: String,
+        /// The dataset that uses it first.
+        first: Box<Location>,
     },
     /// A silver dataset that merges has no key.
     ///
@@ -239,6 +252,14 @@ pub enum Error {
         table: TableName,
         /// The nearest one that is made.
         nearest: Option<String>,
+    },
+    /// A gold dataset's query cannot be read as SQL, so that what it reads is not known.
+    ///
+    /// Mend the query; `tributary sql` runs it by itself.
+    #[error("the query cannot be read: {reason}")]
+    QueryUnreadable {
+        /// What the SQL parser found.
+        reason: String,
     },
     /// Datasets read each other in a circle, so that none can be first.
     ///
@@ -345,6 +366,7 @@ impl Fault for Error {
             Self::UnknownChoice { .. } => "SP0013",
             Self::MissingField { .. } => "SP0014",
             Self::DuplicateKey { .. } => "SP0015",
+            Self::OptionOfAnother { .. } => "SP0017",
             Self::PipelineNameDiffers { .. } => "SP0016",
             Self::Empty { .. } => "SP0020",
             Self::NameForbidden { .. } => "SP0021",
@@ -367,6 +389,7 @@ impl Fault for Error {
             Self::PropertyRefused { .. } => "SP0038",
             Self::ColumnRefused { .. } => "SP0039",
             Self::CsvDialect { .. } => "SP0040",
+            Self::QueryUnreadable { .. } => "SP0041",
         })
     }
 

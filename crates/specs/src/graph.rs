@@ -179,7 +179,11 @@ fn way_back(start: usize, edges: &[Vec<usize>]) -> Option<Vec<usize>> {
 /// Every table that something makes or that is declared as made elsewhere, by its name in lower case.
 pub(crate) fn made_tables(pipeline: &Pipeline) -> HashMap<TableName, TableName> {
     let made = datasets(pipeline).into_iter().map(|dataset| dataset.table);
-    made.chain(pipeline.external.iter().cloned()).map(|table| (table.folded(), table)).collect()
+    let mut by_name = HashMap::new();
+    for table in made.chain(pipeline.external.iter().cloned()) {
+        by_name.entry(table.folded()).or_insert(table);
+    }
+    by_name
 }
 
 pub(crate) fn respell_sources(pipeline: &mut Pipeline) {

@@ -41,7 +41,7 @@ pub use feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, Sche
 pub use graph::{DatasetRef, Layer};
 pub use nearest::nearest;
 pub use pipeline::Pipeline;
-pub use problem::{Errors, Path, Place, Problem, Step};
+pub use problem::{Errors, Location, Path, Place, Problem, Step};
 pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_ALLOW_TEXT};
 pub use report::{DatasetReport, ReportedError, Status};
 pub use table_name::TableName;

@@ -7,7 +7,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| (strsim::normalized_damerau_levenshtein(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness >= 0.5)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .max_by(|(a, name_a), (b, name_b)| a.total_cmp(b).then_with(|| name_b.cmp(name_a)))
         .map(|(_, candidate)| candidate)
 }
 

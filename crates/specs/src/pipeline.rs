@@ -81,7 +81,26 @@ impl Pipeline {
     /// # Errors
     /// Every mistake of all files, each with its place.
     pub fn from_files(files: &[(&str, &str)]) -> Result<Self, Errors> {
-        yaml::read_files(files)
+        yaml::read_files(files, None)
+    }
+
+    /// As [`Pipeline::from_files`]; `sources_of` finds the tables that a gold dataset's query reads, or says why it cannot, so
+    /// that what the queries read is validated with the rest.
+    ///
+    /// # Errors
+    /// Every mistake of all files and queries, each with its place.
+    pub fn from_files_with(files: &[(&str, &str)], sources_of: impl Fn(&str) -> Result<Vec<TableName>, String>) -> Result<Self, Errors> {
+        yaml::read_files(files, Some(&sources_of))
+    }
+
+    /// Fills in the sources of gold datasets that name none; `sources_of` as in [`Pipeline::from_files_with`].
+    ///
+    /// # Errors
+    /// Every query that cannot be read.
+    pub fn fill_sources(&mut self, sources_of: impl Fn(&str) -> Result<Vec<TableName>, String>) -> Result<(), Errors> {
+        let found = yaml::fill_sources(self, &sources_of);
+        self.respell_sources();
+        Errors::when_any(found).map_or(Ok(()), Err)
     }
 
     /// The pipeline as one YAML file.

@@ -89,6 +89,31 @@ impl fmt::Display for Path {
     }
 }
 
+/// A part of the pipeline, and where it stands if it came from a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The part; in a pipeline of several files counted within its file.
+    pub path: Path,
+    /// The place in the file; none for a pipeline built in Rust.
+    pub place: Option<Place>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)?;
+        match &self.place {
+            Some(place) => write!(f, " in {place}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Path> for Location {
+    fn from(path: Path) -> Self {
+        Self { path, place: None }
+    }
+}
+
 /// One mistake: what, in which part of the pipeline, and where in a file if it came from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

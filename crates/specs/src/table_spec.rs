@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::column::Column;
 use crate::table_name::TableName;
 
-/// A named CHECK constraint: a row is refused where the expression is false (SQL: null passes).
+/// A named CHECK constraint: a row is refused where the expression is not true; false and null refuse it, as in Spark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Check {

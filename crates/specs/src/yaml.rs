@@ -5,5 +5,8 @@ mod node;
 mod read;
 mod write;
 
-pub(crate) use files::read_files;
+#[cfg(test)]
+mod round_trip;
+
+pub(crate) use files::{fill_sources, read_files};
 pub(crate) use write::write;

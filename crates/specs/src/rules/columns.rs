@@ -14,9 +14,11 @@ const CHANGE_FEED: [&str; 3] = ["_change_type", "_commit_version", "_commit_time
 /// How many clustering columns a table has at most.
 const CLUSTER_COLUMNS_MAX: usize = 4;
 
-/// Which names columns may not have.
-#[derive(Clone, Copy)]
+/// What the columns of a table may not be.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Reserved<'a> {
+    /// Whether columns may say how messages write them.
+    pub encodings: bool,
     /// Whether `__` may begin a name, as in a view that passes our own columns through.
     pub double_underscore: bool,
     /// Names with `__` that are meant all the same.
@@ -32,6 +34,10 @@ pub(super) fn check_declared(findings: &mut Findings, path: &Path, columns: &[Co
         let path = path.index(index);
         check_name(findings, &path.field("name"), &column.name, reserved);
         check_values(findings, &path, column, columns);
+        if column.encoding.is_some() && !reserved.encodings {
+            let reason = "how messages write values is declared in the columns of a feed";
+            findings.add(path.field("encoding"), Error::ColumnRefused { column: column.name.clone(), reason });
+        }
         check_nested(findings, &path.field("type"), &column.name, &column.data_type);
     }
 }

@@ -26,7 +26,7 @@ fn check_name(findings: &mut Findings, path: &Path, name: &str) {
 
 fn check_columns(findings: &mut Findings, path: &Path, feed: &SourceFeed) {
     let metadata = feed.decode.metadata_columns();
-    let reserved = Reserved { double_underscore: false, except: &[], taken: metadata };
+    let reserved = Reserved { encodings: true, taken: metadata, ..Reserved::default() };
     if feed.decode == Decode::Raw {
         let with = "decode raw".to_owned();
         let why = "its columns are given";

@@ -10,7 +10,7 @@ use crate::problem::Path;
 
 pub(super) fn check(findings: &mut Findings, path: &Path, spec: &GoldSpec) {
     findings.refuse_empty(&path.field("query"), &spec.query, "the query");
-    let reserved = Reserved { double_underscore: true, except: &[], taken: &[] };
+    let reserved = Reserved { double_underscore: true, ..Reserved::default() };
     columns::check_declared(findings, &path.field("schema"), &spec.schema, reserved);
     let layout = Layout {
         partition_by: &spec.partition_by,

@@ -37,7 +37,7 @@ fn known(spec: &SilverSpec) -> Known<'_> {
 
 fn check_schema(findings: &mut Findings, path: &Path, spec: &SilverSpec) {
     let except: &[&str] = if matches!(spec.policy, MergePolicy::ScdType2 { .. }) { &HISTORY } else { &[] };
-    let reserved = Reserved { double_underscore: false, except, taken: &[] };
+    let reserved = Reserved { except, ..Reserved::default() };
     columns::check_declared(findings, &path.field("schema"), &spec.schema, reserved);
     let layout = Layout {
         partition_by: &spec.partition_by,
@@ -102,7 +102,7 @@ fn check_deletes(findings: &mut Findings, path: &Path, deletes: &Deletes, policy
         if *policy != MergePolicy::ScdType1 {
             no_effect(findings, at.clone(), "soft_delete_column", policy, "it belongs to scd_type1");
         }
-        columns::check_name(findings, &at, column, Reserved { double_underscore: false, except: &[], taken: &[] });
+        columns::check_name(findings, &at, column, Reserved::default());
     }
 }
 

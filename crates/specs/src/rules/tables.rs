@@ -1,6 +1,7 @@
 //! Tables of the whole pipeline: their names, who makes them, who reads what.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::{Findings, Unread};
 use crate::error::Error;
@@ -52,12 +53,15 @@ pub(super) fn unfit_part(part: &str) -> Option<&'static str> {
 }
 
 fn check_makers(findings: &mut Findings, pipeline: &Pipeline, datasets: &[DatasetRef]) {
-    let mut makers: HashMap<TableName, String> = HashMap::new();
+    let mut makers: HashMap<TableName, Path> = HashMap::new();
     for (path, table) in external(pipeline).chain(datasets.iter().map(|dataset| (dataset.path(), &dataset.table))) {
-        if let Some(first) = makers.get(&table.folded()) {
-            findings.add(path, Error::TableTwice { table: table.clone(), first: first.clone() });
-        } else {
-            makers.insert(table.folded(), path.to_string());
+        match makers.entry(table.folded()) {
+            Entry::Occupied(first) => {
+                findings.add(path, Error::TableTwice { table: table.clone(), first: Box::new(first.get().clone().into()) });
+            }
+            Entry::Vacant(unseen) => {
+                unseen.insert(path);
+            }
         }
     }
 }
@@ -76,30 +80,60 @@ fn check_feed_names(findings: &mut Findings, pipeline: &Pipeline) {
     }
 }
 
-/// Two datasets that may quarantine rows do so into two tables.
+/// A dataset's quarantine: whose, whether it is given, which table.
+struct Quarantine<'a> {
+    path: Path,
+    /// What makes the dataset one of its own: two of the same are reported as that.
+    owner: TableName,
+    given: Option<&'a TableName>,
+    table: TableName,
+}
+
+/// The quarantines of all datasets that may use one.
+fn quarantines(pipeline: &Pipeline) -> Vec<Quarantine<'_>> {
+    let path = |layer: Layer, index| Path::root().field(layer.field()).index(index);
+    let feeds = pipeline.feeds.iter().enumerate().map(|(index, feed)| Quarantine {
+        path: path(Layer::Bronze, index),
+        owner: TableName::new("", feed.name.to_lowercase()),
+        given: feed.quarantine.as_ref(),
+        table: feed.quarantine_table(),
+    });
+    let silver = pipeline.silver.iter().enumerate().filter(|(_, spec)| spec.may_quarantine()).map(|(index, spec)| Quarantine {
+        path: path(Layer::Silver, index),
+        owner: spec.table.folded(),
+        given: spec.quarantine.as_ref(),
+        table: spec.quarantine_table(),
+    });
+    let gold = pipeline.gold.iter().enumerate().filter(|(_, spec)| spec.may_quarantine()).map(|(index, spec)| Quarantine {
+        path: path(Layer::Gold, index),
+        owner: spec.table.folded(),
+        given: spec.quarantine.as_ref(),
+        table: spec.quarantine_table(),
+    });
+    feeds.chain(silver).chain(gold).collect()
+}
+
+/// Two datasets quarantine rows into two tables, and into none that a dataset makes.
 fn check_quarantines(findings: &mut Findings, pipeline: &Pipeline) {
-    let dataset = |layer: Layer, index| Path::root().field(layer.field()).index(index);
-    let feeds = pipeline.feeds.iter().enumerate();
-    let feeds = feeds.map(|(index, feed)| (dataset(Layer::Bronze, index), feed.quarantine.as_ref(), feed.quarantine_table()));
-    let silver = pipeline.silver.iter().enumerate().filter(|(_, spec)| spec.may_quarantine());
-    let silver = silver.map(|(index, spec)| (dataset(Layer::Silver, index), spec.quarantine.as_ref(), spec.quarantine_table()));
-    let gold = pipeline.gold.iter().enumerate().filter(|(_, spec)| spec.may_quarantine());
-    let gold = gold.map(|(index, spec)| (dataset(Layer::Gold, index), spec.quarantine.as_ref(), spec.quarantine_table()));
-    let mut users: HashMap<TableName, String> = HashMap::new();
-    let made = graph::made_tables(pipeline);
-    for (path, given, table) in feeds.chain(silver).chain(gold) {
-        if let Some(given) = given {
-            check_name(findings, &path.field("quarantine"), given, &OWN_SCHEMAS[1..]);
-            if made.contains_key(&given.folded()) {
-                let error = Error::TableTwice { table: given.clone(), first: "a dataset".to_owned() };
-                findings.add(path.field("quarantine"), error);
-            }
-        }
+    let makers = graph::datasets(pipeline);
+    let mut users: HashMap<TableName, (Path, TableName)> = HashMap::new();
+    for Quarantine { path, owner, given, table } in quarantines(pipeline) {
         let at = if given.is_some() { path.field("quarantine") } else { path.clone() };
-        match users.get(&table.folded()) {
-            Some(first) => findings.add(at, Error::QuarantineTwice { table, first: first.clone() }),
-            None => {
-                users.insert(table.folded(), path.to_string());
+        if let Some(given) = given {
+            check_name(findings, &at, given, &OWN_SCHEMAS[1..]);
+        }
+        if let Some(maker) = makers.iter().find(|maker| maker.table.same_without_case(&table)) {
+            findings.add(at.clone(), Error::TableTwice { table: table.clone(), first: Box::new(maker.path().into()) });
+        }
+        match users.entry(table.folded()) {
+            Entry::Occupied(first) => {
+                let (first, first_owner) = first.get();
+                if given.is_some() || *first_owner != owner {
+                    findings.add(at, Error::QuarantineTwice { table, first: Box::new(first.clone().into()) });
+                }
+            }
+            Entry::Vacant(unseen) => {
+                unseen.insert((path, owner));
             }
         }
     }
@@ -107,7 +141,6 @@ fn check_quarantines(findings: &mut Findings, pipeline: &Pipeline) {
 
 fn check_sources(findings: &mut Findings, pipeline: &Pipeline, unread: &Unread, datasets: &[DatasetRef]) {
     let made = graph::made_tables(pipeline);
-    let names: Vec<String> = made.values().map(ToString::to_string).collect();
     let unread_tables: Vec<TableName> = unread.tables.iter().map(TableName::folded).collect();
     for dataset in datasets {
         let at = dataset.path().field("sources");
@@ -119,12 +152,20 @@ fn check_sources(findings: &mut Findings, pipeline: &Pipeline, unread: &Unread, 
             }
             let own = OWN_SCHEMAS.contains(&folded.schema.as_str());
             if !own && !unread.something && !made.contains_key(&folded) && !unread_tables.contains(&folded) {
-                let near = nearest(&source.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
+                let near = nearest_table(source, &made).map(ToString::to_string);
                 findings.add(at.index(index), Error::SourceUnknown { table: source.clone(), nearest: near });
             }
         }
         check_stream(findings, pipeline, dataset, &at);
     }
+}
+
+/// The table whose name is nearest, of equally near ones the one in the same schema.
+fn nearest_table<'a>(wanted: &TableName, made: &'a HashMap<TableName, TableName>) -> Option<&'a TableName> {
+    let name = nearest(&wanted.name, made.values().map(|table| table.name.as_str()))?;
+    let mut named: Vec<&TableName> = made.values().filter(|table| table.name == name).collect();
+    named.sort_by_key(|table| (table.schema != wanted.schema, *table));
+    named.first().copied()
 }
 
 /// The stream of a silver dataset appends; a gold view replaces its rows.

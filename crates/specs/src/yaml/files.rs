@@ -7,18 +7,21 @@ use serde_json::Value as Json;
 
 use crate::error::Error;
 use crate::pipeline::Pipeline;
-use crate::problem::{Errors, Path, Place, Problem, Step};
+use crate::problem::{Errors, Location, Path, Place, Problem, Step};
 use crate::rules::{self, Unread};
 use crate::table_name::TableName;
 use crate::yaml::node::{At, Entry, Node, Value, load};
 use crate::yaml::read::Reader;
 
-/// Reads, joins and validates.
-pub(crate) fn read_files(files: &[(&str, &str)]) -> Result<Pipeline, Errors> {
-    let document = Pipeline::json_schema();
-    let mut joined = Joined::default();
-    for (file, text) in files {
-        joined.read(file, text, &document);
+/// Finds the tables a query reads, or says why it cannot.
+pub(crate) type SourcesOf<'a> = &'a dyn Fn(&str) -> Result<Vec<TableName>, String>;
+
+/// Reads, joins, fills in the sources of gold datasets and validates.
+pub(crate) fn read_files(files: &[(&str, &str)], sources_of: Option<SourcesOf<'_>>) -> Result<Pipeline, Errors> {
+    let mut joined = join(files);
+    if let Some(sources_of) = sources_of {
+        let found = fill_sources(&mut joined.pipeline, sources_of);
+        joined.problems.extend(found.into_iter().map(|problem| joined.origins.placed(problem)));
     }
     joined.pipeline.respell_sources();
     let found = rules::check(&joined.pipeline, &joined.unread);
@@ -27,6 +30,33 @@ pub(crate) fn read_files(files: &[(&str, &str)]) -> Result<Pipeline, Errors> {
         Some(errors) => Err(errors),
         None => Ok(joined.pipeline),
     }
+}
+
+/// The pipeline the files hold together, and the mistakes of form.
+fn join(files: &[(&str, &str)]) -> Joined {
+    let document = Pipeline::json_schema();
+    let mut joined = Joined::default();
+    for (file, text) in files {
+        joined.read(file, text, &document);
+    }
+    joined
+}
+
+/// Asks for the sources of each gold dataset that names none.
+pub(crate) fn fill_sources(pipeline: &mut Pipeline, sources_of: SourcesOf<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, spec) in pipeline.gold.iter_mut().enumerate().filter(|(_, spec)| spec.sources.is_empty()) {
+        match sources_of(&spec.query) {
+            Ok(sources) => spec.sources = sources,
+            // An empty query is a mistake of its own.
+            Err(_) if spec.query.trim().is_empty() => {}
+            Err(reason) => {
+                let path = Path::root().field("gold").index(index).field("query");
+                problems.push(Problem::new(path, Error::QueryUnreadable { reason }));
+            }
+        }
+    }
+    problems
 }
 
 /// What was read so far.
@@ -42,10 +72,11 @@ impl Joined {
     fn read(&mut self, file: &str, text: &str, document: &Json) {
         self.origins.first_file.get_or_insert_with(|| file.to_owned());
         let loaded = load(text);
-        let mistakes = loaded.mistakes.into_iter().map(|(at, error)| problem(file, at, Path::root(), error));
+        let mistakes = loaded.mistakes.into_iter().map(|(at, path, error)| problem(file, at, path, error));
         self.problems.extend(mistakes);
         let Some(root) = loaded.root else {
             self.unread.something = true;
+            self.unread.name = true;
             return;
         };
         let mut reader = Reader { document, mistakes: Vec::new() };
@@ -53,6 +84,7 @@ impl Joined {
             Value::Map(entries) => entries.iter().for_each(|entry| self.read_field(file, entry, &mut reader)),
             _ => {
                 self.unread.something = true;
+                self.unread.name = true;
                 reader.value(&root, document, &Path::root());
             }
         }
@@ -150,7 +182,8 @@ fn table_of(item: &Node) -> Option<TableName> {
 }
 
 fn problem(file: &str, at: At, path: Path, error: Error) -> Problem {
-    Problem { error, path, place: Some(Place { file: file.to_owned(), line: at.line, column: at.column }) }
+    let place = Place { file: file.to_owned(), line: at.line, column: at.column };
+    Problem { error, path, place: Some(place) }
 }
 
 /// Where an element of the joined pipeline came from.
@@ -186,25 +219,32 @@ impl Origins {
     }
 
     /// The problem with its place, its path counted within its file.
-    fn placed(&self, found: Problem) -> Problem {
-        let steps = found.path.steps();
-        match steps {
-            [Step::Field(list), Step::Index(index), rest @ ..] => {
-                let Some(origin) = self.lists.get(list.as_str()).and_then(|origins| origins.get(*index)) else { return found };
-                let local = [Step::Field(list.clone()), Step::Index(origin.local)];
-                let path: Path = local.into_iter().chain(rest.iter().cloned()).collect();
-                let at = at_of(&origin.node, origin.node.at, rest);
-                problem(&origin.file, at, path, found.error)
-            }
-            [Step::Field(field)] if field == "name" && self.name.is_some() => {
-                let Some(origin) = &self.name else { return found };
-                problem(&origin.file, origin.node.at, found.path, found.error)
-            }
-            _ => {
-                let file = self.first_file.clone().unwrap_or_default();
-                problem(&file, At::START, found.path, found.error)
-            }
+    fn placed(&self, mut found: Problem) -> Problem {
+        if let Error::TableTwice { first, .. } | Error::QuarantineTwice { first, .. } = &mut found.error {
+            **first = self.located(&first.path);
         }
+        let Location { path, place } = self.located(&found.path);
+        Problem { path, place, ..found }
+    }
+
+    fn located(&self, path: &Path) -> Location {
+        let place = |file: &str, at: At| Some(Place { file: file.to_owned(), line: at.line, column: at.column });
+        match path.steps() {
+            [Step::Field(list), Step::Index(index), rest @ ..] => {
+                if let Some(origin) = self.lists.get(list.as_str()).and_then(|origins| origins.get(*index)) {
+                    let local = [Step::Field(list.clone()), Step::Index(origin.local)];
+                    let at = at_of(&origin.node, origin.node.at, rest);
+                    return Location { path: local.into_iter().chain(rest.iter().cloned()).collect(), place: place(&origin.file, at) };
+                }
+            }
+            [Step::Field(field)] if field == "name" => {
+                if let Some(origin) = &self.name {
+                    return Location { path: path.clone(), place: place(&origin.file, origin.node.at) };
+                }
+            }
+            _ => {}
+        }
+        Location { path: path.clone(), place: place(self.first_file.as_deref().unwrap_or_default(), At::START) }
     }
 }
 
@@ -223,4 +263,10 @@ fn at_of(node: &Node, key_at: At, steps: &[Step]) -> At {
         }
         _ => here,
     }
+}
+
+#[cfg(test)]
+pub(crate) fn read_form(text: &str) -> Result<Pipeline, Vec<Problem>> {
+    let joined = join(&[("p.yml", text)]);
+    if joined.problems.is_empty() { Ok(joined.pipeline) } else { Err(joined.problems) }
 }

@@ -6,6 +6,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::Number;
 
 use crate::error::Error;
+use crate::problem::{Path, Step};
 
 /// How deep lists and mappings nest at most.
 const DEPTH_MAX: usize = 64;
@@ -55,10 +56,13 @@ pub(crate) struct Entry {
     pub node: Node,
 }
 
+/// Where, in which part, and what.
+pub(crate) type Mistake = (At, Path, Error);
+
 /// A tree, or the mistakes that leave none; repeated keys are mistakes that leave one.
 pub(crate) struct Loaded {
     pub root: Option<Node>,
-    pub mistakes: Vec<(At, Error)>,
+    pub mistakes: Vec<Mistake>,
 }
 
 /// Reads one document. An empty text is an empty mapping.
@@ -69,8 +73,8 @@ pub(crate) fn load(text: &str) -> Loaded {
             Ok((event, span)) => loader.take(event, At::from(&span.start)),
             Err(error) => Err((At::from(error.marker()), unreadable(error.info()))),
         };
-        if let Err(mistake) = step {
-            loader.mistakes.push(mistake);
+        if let Err((at, error)) = step {
+            loader.mistakes.push((at, loader.path(), error));
             return Loaded { root: None, mistakes: loader.mistakes };
         }
     }
@@ -96,7 +100,7 @@ struct Loader {
     anchors: HashMap<usize, (Node, usize)>,
     root: Option<Node>,
     node_count: usize,
-    mistakes: Vec<(At, Error)>,
+    mistakes: Vec<Mistake>,
 }
 
 impl Loader {
@@ -140,6 +144,15 @@ impl Loader {
         }
     }
 
+    /// The way to what is being read.
+    fn path(&self) -> Path {
+        let step = |open: &Open| match open {
+            Open::List { items, .. } => Some(Step::Index(items.len())),
+            Open::Map { key, .. } => key.as_ref().map(|(name, _)| Step::Field(name.clone())),
+        };
+        self.open.iter().map_while(step).collect()
+    }
+
     fn refuse_tag(&self, tag: Option<&Tag>, at: At) -> Result<(), (At, Error)> {
         match tag {
             Some(tag) if !tag.is_yaml_core_schema() => Err((at, unreadable(format!("the tag {tag} has no meaning here")))),
@@ -171,7 +184,11 @@ impl Loader {
             Some(Open::Map { entries, key, .. }) => match key.take() {
                 None => *key = Some(key_text(node)?),
                 Some((name, key_at)) => match entries.iter().find(|entry| entry.key == name) {
-                    Some(first) => self.mistakes.push((key_at, Error::DuplicateKey { key: name, first_line: first.key_at.line })),
+                    Some(first) => {
+                        let error = Error::DuplicateKey { key: name.clone(), first_line: first.key_at.line };
+                        let path = self.path().field(name);
+                        self.mistakes.push((key_at, path, error));
+                    }
                     None => entries.push(Entry { key: name, key_at, node }),
                 },
             },
@@ -263,7 +280,8 @@ mod tests {
 
     #[test]
     fn what_would_exhaust_memory_or_the_stack_is_refused() {
-        assert!(text_of(&format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))).contains("ested"));
+        assert!(text_of(&format!("{}{}", "[".repeat(200), "]".repeat(200))).contains("deeper than 64"));
+        assert!(text_of(&format!("{}{}", "[".repeat(50_000), "]".repeat(50_000))).contains("recursion limit"));
         let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..9 {
             let before = format!("*a{}", level - 1);

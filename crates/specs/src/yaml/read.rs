@@ -151,15 +151,30 @@ impl<'a> Reader<'a> {
                         let value = self.value(&entry.node, inner, &path.field(&entry.key))?;
                         Some(Json::Object([(entry.key.clone(), value)].into_iter().collect()))
                     }
-                    None if word_variant(variants, &entry.key).is_some() => {
-                        self.wrong_type(node, &format!("the word {} without a mapping, for it has no options,", entry.key), path)
-                    }
+                    None if word_variant(variants, &entry.key).is_some() => self.option_of_another(entry, variants, path),
                     None => self.unknown_choice(entry.key_at, &entry.key, variants, path),
                 },
                 _ => self.wrong_type(node, &format!("one of {}", choices(variants)), path),
             },
             _ => self.wrong_type(node, &format!("one of {}", choices(variants)), path),
         }
+    }
+
+    /// A variant without options was given some: says which variant has them.
+    fn option_of_another(&mut self, entry: &Entry, variants: &[Json], path: &Path) -> Option<Json> {
+        let Value::Map(options) = &entry.node.value else {
+            return self.wrong_type(&entry.node, &format!("the word {} alone", entry.key), path);
+        };
+        for option in options {
+            let has_it = |name: &&str| object_variant(variants, name).is_some_and(|inner| inner["properties"].get(&option.key).is_some());
+            let error = Error::OptionOfAnother {
+                option: option.key.clone(),
+                choice: entry.key.clone(),
+                other: names(variants).into_iter().find(has_it).map(str::to_owned),
+            };
+            self.mistakes.push((option.key_at, path.field(&entry.key).field(&option.key), error));
+        }
+        None
     }
 
     fn unknown_choice(&mut self, at: At, found: &str, variants: &[Json], path: &Path) -> Option<Json> {
@@ -173,7 +188,7 @@ impl<'a> Reader<'a> {
         let found = match &node.value {
             Value::Null => "nothing".to_owned(),
             Value::Boolean(_, text) => format!("{text} without quotes"),
-            Value::Number(_, text) => format!("the number {text}"),
+            Value::Number(_, text) => format!("the number {text} without quotes"),
             Value::Text(text) if text.chars().count() <= 60 => format!("the text {text:?}"),
             Value::Text(_) => "a text".to_owned(),
             Value::List(_) => "a list".to_owned(),
