@@ -1,0 +1,103 @@
+//! The batch under construction: business columns and ours, row by row.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema};
+use tributary_specs::{Column as Spec, DataType};
+
+use crate::system::{self, Change, Provenance};
+use crate::table::Table;
+
+/// The columns besides the business columns.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    /// `None` for feeds of plain rows.
+    pub change: Option<Change>,
+    pub provenance: Provenance,
+}
+
+impl Ours {
+    pub(crate) fn new(is_change_feed: bool) -> Self {
+        Self { change: is_change_feed.then(Change::new), provenance: Provenance::new() }
+    }
+
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        if let Some(change) = &mut self.change {
+            change.truncate(rows);
+        }
+        self.provenance.truncate(rows);
+    }
+}
+
+/// Every column of the bronze table, in order.
+pub(crate) fn columns(table: &Table, is_change_feed: bool) -> Vec<Spec> {
+    let mut columns = table.specs.clone();
+    if is_change_feed {
+        columns.extend(system::change_head());
+        if !table.specs.is_empty() {
+            columns.push(Spec::new("_before", table.before.data_type().clone()));
+        }
+        columns.push(system::unavailable_column());
+        if let Some(data_type) = key_change_type(table) {
+            columns.push(Spec::new("_key_changed_from", data_type.clone()));
+            columns.push(Spec::new("_key_changed_to", data_type));
+        }
+        columns.push(system::source_column());
+    } else {
+        columns.push(system::position_column());
+    }
+    columns.extend(system::provenance_columns());
+    columns
+}
+
+/// The type of a key change; that of the whole row where no key is known.
+fn key_change_type(table: &Table) -> Option<DataType> {
+    if let Some((from, _)) = &table.key_changes {
+        return Some(from.data_type().clone());
+    }
+    let bare = |spec: &Spec| Spec::new(spec.name.clone(), spec.data_type.clone());
+    let keys = table.keys.iter().flatten().filter_map(|key| table.specs.iter().find(|spec| spec.name == *key));
+    let mut fields: Vec<Spec> = keys.map(bare).collect();
+    if fields.is_empty() {
+        fields = table.specs.iter().map(bare).collect();
+    }
+    (!fields.is_empty()).then_some(DataType::Struct(fields))
+}
+
+/// The batch of the rows so far; every column is empty afterwards.
+///
+/// # Errors
+/// What Arrow says when the columns do not fit together, which would be a bug of this crate.
+pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_at_us: i64) -> Result<RecordBatch, ArrowError> {
+    table.settle_keys(rows);
+    let fields: Vec<Field> = columns(table, ours.change.is_some()).iter().map(Spec::to_arrow).collect();
+    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len());
+    for (_, column) in &mut table.rows {
+        arrays.push(column.finish()?);
+    }
+    match &mut ours.change {
+        Some(change) => {
+            arrays.push(change.finish_op()?);
+            arrays.push(ours.provenance.finish_position()?);
+            if !table.specs.is_empty() {
+                arrays.push(table.before.finish()?);
+            } else {
+                table.before.truncate(0);
+            }
+            arrays.push(change.finish_unavailable()?);
+            if let Some((from, to)) = &mut table.key_changes {
+                arrays.push(from.finish()?);
+                arrays.push(to.finish()?);
+            }
+            arrays.push(change.finish_source()?);
+        }
+        None => {
+            table.before.truncate(0);
+            arrays.push(ours.provenance.finish_position()?);
+        }
+    }
+    arrays.extend(ours.provenance.finish(ingested_at_us)?);
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+}

@@ -1,0 +1,833 @@
+//! Change records: envelopes and flattened rows, into rows of a change table.
+
+use std::borrow::Cow;
+
+use tributary_specs::DataType;
+
+use crate::column::Refused;
+use crate::decoded::{IgnoreReason, ReasonCode};
+use crate::decoder::{Decoder, Outcome, Verdict};
+use crate::envelope::{Envelope, Image, Side};
+use crate::error::Error;
+use crate::ignored;
+use crate::infer::Inference;
+use crate::json::{Broken, Cursor, Kind, Text};
+use crate::layout::{Field, Layout, Slot};
+use crate::position::{Claim, Placed};
+use crate::record::{Header, Record};
+use crate::row::{Found, Halt, Rules, read_row};
+use crate::source::Source;
+use crate::system::SourceRow;
+use crate::wire::Wire;
+use crate::wrapped::Opened;
+
+/// Header of the delete half of a key change: the key the row has from now on.
+const NEW_KEY: &str = "__debezium.newkey";
+/// Header of the create half of a key change: the key the row had.
+const OLD_KEY: &str = "__debezium.oldkey";
+
+/// What a change did, as `_op` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Read,
+    Create,
+    Update,
+    Delete,
+    Truncate,
+}
+
+impl Op {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Truncate => "truncate",
+        }
+    }
+
+    fn of(code: &[u8]) -> Option<Self> {
+        Some(match code {
+            b"r" => Self::Read,
+            b"c" => Self::Create,
+            b"u" => Self::Update,
+            b"d" => Self::Delete,
+            b"t" => Self::Truncate,
+            _ => return None,
+        })
+    }
+}
+
+/// The bytes of a value as text; a byte-order mark in front is no part of it. `None` = not UTF-8.
+pub(crate) fn utf8(value: &[u8]) -> Option<&[u8]> {
+    std::str::from_utf8(value).ok()?;
+    Some(value.strip_prefix(b"\xef\xbb\xbf").unwrap_or(value))
+}
+
+fn not_utf8() -> Verdict {
+    Verdict::Rejected(ReasonCode::NotUtf8, "the value is not utf-8".to_owned())
+}
+
+/// Which layout a message's rows have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Bare,
+    Plan(usize),
+}
+
+/// A message whose payload begins at `at`.
+struct Payload {
+    shape: Shape,
+    at: usize,
+    /// Whether the wrapper's bracket follows it.
+    closing: bool,
+    /// Whether it is the whole message.
+    whole: bool,
+}
+
+/// Takes what follows a payload: the wrapper's bracket and nothing else. A payload that was found by looking through the
+/// whole message lies in text that has been looked at already.
+fn close(cursor: &mut Cursor<'_>, payload: &Payload) -> Result<(), Broken> {
+    if payload.closing {
+        cursor.close_object()?;
+        return cursor.end();
+    }
+    if payload.whole { cursor.end() } else { Ok(()) }
+}
+
+impl Decoder {
+    /// An envelope of Debezium.
+    pub(crate) fn change<'r>(&mut self, record: &'r Record<'r>, row: usize, found: &mut (Found<'r>, Found<'r>)) -> Outcome {
+        let Some(value) = record.value.filter(|value| !value.is_empty()) else { return Ok(Verdict::Ignored(IgnoreReason::Tombstone)) };
+        let Some(value) = utf8(value) else { return Ok(not_utf8()) };
+        let payload = match self.payload(value, record, row)? {
+            Ok(payload) => payload,
+            Err(Verdict::Ignored(IgnoreReason::Tombstone)) => return Ok(Verdict::Ignored(IgnoreReason::Tombstone)),
+            Err(verdict) => return Ok(verdict),
+        };
+        let mut cursor = Cursor::from(value, payload.at);
+        if cursor.kind()? != Kind::Object {
+            cursor.skip()?;
+            return Ok(Verdict::Rejected(ReasonCode::UnknownShape, "the value is no object".to_owned()));
+        }
+        let policy = self.table.policy();
+        let (after_found, before_found) = found;
+        let envelope = {
+            let Self { plans, bare, table, reader, orders, .. } = &mut *self;
+            let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
+            let rules = Rules { policy, undeclared };
+            let (rows, before) = (&mut table.rows, &mut table.before);
+            Envelope::read::<Halt>(&mut cursor, orders, |side, cursor| match side {
+                Side::After => {
+                    rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+                    after_found.clear();
+                    read_row(reader, cursor, layout, rows, row, rules, after_found)
+                }
+                Side::Before => {
+                    before.truncate(row);
+                    before_found.clear();
+                    let Some(fields) = before.fields() else { return Ok(()) };
+                    read_row(reader, cursor, layout, fields, row, rules, before_found)
+                }
+            })?
+        };
+        close(&mut cursor, &payload)?;
+        self.counts.duplicates += envelope.duplicates;
+        let Some(code) = envelope.op else {
+            let mut again = Cursor::from(value, payload.at);
+            return Ok(match ignored::by_object(record.topic, &mut again)? {
+                Some(reason) => Verdict::Ignored(reason),
+                None => Verdict::Rejected(ReasonCode::UnknownShape, "no change event: there is no operation code".to_owned()),
+            });
+        };
+        if code.raw == b"m" {
+            return Ok(Verdict::Ignored(IgnoreReason::LogicalMessage));
+        }
+        let Some(op) = Op::of(code.raw) else {
+            return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t, m".to_owned()));
+        };
+        if let Image::At(at) = envelope.after
+            && self.layout(payload.shape).is_signal()
+            && ignored::is_signal(&mut Cursor::from(value, at))?
+        {
+            return Ok(Verdict::Ignored(IgnoreReason::Signal));
+        }
+        self.envelope_row(record, value, row, op, &payload, &envelope, found)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn envelope_row<'r>(
+        &mut self,
+        record: &'r Record<'r>,
+        value: &'r [u8],
+        row: usize,
+        op: Op,
+        payload: &Payload,
+        envelope: &Envelope<'r>,
+        found: &mut (Found<'r>, Found<'r>),
+    ) -> Outcome {
+        let source = envelope.source.clone().unwrap_or_default();
+        let shown_full = self.shows_full(op, payload.shape, envelope, &source, row);
+        let trusted = self.declared_full || source.sends_full_rows() || shown_full;
+        match op {
+            Op::Read | Op::Create | Op::Update => {
+                if envelope.after == Image::None {
+                    return Ok(Verdict::Rejected(ReasonCode::MissingRow, format!("a {} without its row", op.name())));
+                }
+                self.see_nulls(payload.shape, &source, row, &found.0.unavailable);
+            }
+            Op::Delete => {
+                self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+                found.0.clear();
+                match envelope.before {
+                    Image::At(at) if trusted => self.image(payload.shape, value, at, row, &mut found.0)?,
+                    before => {
+                        if let Some(verdict) = self.key_row(record, payload.shape, value, before, row, &mut found.0)? {
+                            return Ok(verdict);
+                        }
+                    }
+                }
+            }
+            Op::Truncate => {
+                self.table.rows.iter_mut().for_each(|(_, column)| {
+                    column.truncate(row);
+                    column.push_null();
+                });
+                found.0.clear();
+            }
+        }
+        let full = self.table.before.fields().is_some_and(|fields| fields.first().is_some_and(|(_, field)| field.len() > row));
+        if envelope.before != Image::None && trusted && full && op != Op::Truncate {
+            self.table.before.close().map_err(too_large)?;
+        } else {
+            self.table.before.truncate(row);
+            self.table.before.push_null();
+        }
+        let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction, source: &source };
+        let verdict = self.finish_row(record, row, op, &about, &found.0)?;
+        if matches!(verdict, Verdict::Row) {
+            self.shown_full = shown_full;
+        }
+        Ok(verdict)
+    }
+
+    /// Whether before-images are complete, as far as PostgreSQL's own events have shown by now.
+    ///
+    /// An incomplete before-image holds the key, and in other columns null or, where null is not allowed or there is a
+    /// default, an invented value. So a value in a column that has no default and is known to take nulls was really sent.
+    /// An update without before-image shows that the table's identity is no longer full.
+    fn shows_full(&mut self, op: Op, shape: Shape, envelope: &Envelope<'_>, source: &Source<'_>, row: usize) -> bool {
+        if self.declared_full || source.sends_full_rows() {
+            return self.shown_full;
+        }
+        if envelope.before == Image::None {
+            return self.shown_full && op != Op::Update;
+        }
+        if self.shown_full {
+            return true;
+        }
+        let Self { plans, bare, table, .. } = &mut *self;
+        let (layout, bare_rules) = layout_of(shape, plans, bare, &table.undeclared);
+        let is_bare = shape == Shape::Bare;
+        let _ = bare_rules;
+        let Some(fields) = table.before.fields() else { return false };
+        layout.fields.iter().any(|field| match field.slot {
+            Slot::Column(column) => {
+                let takes_null = if is_bare { table.seen_null.get(column).copied().unwrap_or(false) } else { field.shows_null };
+                takes_null && fields.get(column).is_some_and(|(_, values)| values.is_valid(row))
+            }
+            _ => false,
+        })
+    }
+
+    /// Remembers which columns take nulls, where no schema says so and it matters.
+    fn see_nulls(&mut self, shape: Shape, source: &Source<'_>, row: usize, unavailable: &[usize]) {
+        if shape != Shape::Bare || self.declared_full || source.sends_full_rows() {
+            return;
+        }
+        for (column, seen) in self.table.seen_null.iter_mut().enumerate() {
+            if !*seen && self.table.rows.get(column).is_some_and(|(_, values)| !values.is_valid(row)) && !unavailable.contains(&column) {
+                *seen = true;
+            }
+        }
+    }
+
+    /// Takes a row image again, into the business columns.
+    fn image<'r>(&mut self, shape: Shape, value: &'r [u8], at: usize, row: usize, found: &mut Found<'r>) -> Result<(), Halt> {
+        let policy = self.table.policy();
+        let Self { plans, bare, table, reader, .. } = &mut *self;
+        let (layout, undeclared) = layout_of(shape, plans, bare, &table.undeclared);
+        let duplicates = reader.duplicates;
+        read_row(reader, &mut Cursor::from(value, at), layout, &mut table.rows, row, Rules { policy, undeclared }, found)?;
+        reader.duplicates = duplicates;
+        Ok(())
+    }
+
+    /// The row of a delete of which only the key can be trusted: from the message key, else the declared keys in the image.
+    fn key_row<'r>(
+        &mut self,
+        record: &'r Record<'r>,
+        shape: Shape,
+        value: &'r [u8],
+        before: Image,
+        row: usize,
+        found: &mut Found<'r>,
+    ) -> Result<Option<Verdict>, Halt> {
+        if let Some(key) = record.key.filter(|key| !key.is_empty()) {
+            let Some(key) = utf8(key) else {
+                return Ok(Some(Verdict::Rejected(ReasonCode::NotUtf8, "the key is not utf-8".to_owned())));
+            };
+            match self.key_image(record, key, row, found)? {
+                Some(true) => return Ok(None),
+                Some(false) => {}
+                None => return Ok(Some(Verdict::Again)),
+            }
+        }
+        if let (Image::At(at), Some(keys)) = (before, self.table.keys.clone().filter(|keys| !keys.is_empty())) {
+            self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+            found.clear();
+            self.image(shape, value, at, row, found)?;
+            found.clear();
+            for (name, column) in &mut self.table.rows {
+                if !keys.contains(name) {
+                    column.truncate(row);
+                    column.push_null();
+                }
+            }
+            return Ok(None);
+        }
+        let message = "a delete without a key, whose before-image cannot be trusted (declare replica_identity or keys)".to_owned();
+        Ok(Some(Verdict::Rejected(ReasonCode::MissingKey, message)))
+    }
+
+    /// Takes a key object into the business columns. `Some(false)` = it is null; `None` = read the record again.
+    fn key_image<'r>(&mut self, record: &'r Record<'r>, key: &'r [u8], row: usize, found: &mut Found<'r>) -> Result<Option<bool>, Halt> {
+        let (shape, at) = match self.key_plans.open(key)? {
+            Opened::Null => return Ok(Some(false)),
+            Opened::Bare { at, .. } => (Shape::Bare, at),
+            Opened::Wrapped { plan, at, .. } => (Shape::Plan(plan), at),
+            Opened::New(new) => {
+                let mut layout = Layout::default();
+                for schema in &new.schema.fields {
+                    let wire = schema.wire().unwrap_or(Wire::Anything);
+                    let slot = match self.table.place(&schema.field, &wire.natural(), wire.clone(), false, row) {
+                        crate::table::Placement::At(slot) => slot,
+                        crate::table::Placement::Frozen => Slot::Rescue,
+                    };
+                    layout.set(Field::new(&schema.field, slot, wire, false));
+                }
+                self.key_plans.keep(*new, layout);
+                return Ok(None);
+            }
+        };
+        let _ = record;
+        let mut cursor = Cursor::from(key, at);
+        if cursor.kind()? != Kind::Object {
+            return Ok(Some(false));
+        }
+        let policy = self.table.policy();
+        let Self { key_plans, bare_key, table, reader, .. } = &mut *self;
+        let (layout, undeclared) = layout_of(shape, key_plans, bare_key, &table.undeclared);
+        read_row(reader, &mut cursor, layout, &mut table.rows, row, Rules { policy, undeclared }, found)?;
+        Ok(Some(true))
+    }
+
+    /// A row of `ExtractNewRecordState`.
+    pub(crate) fn flattened<'r>(&mut self, record: &'r Record<'r>, row: usize, found: &mut (Found<'r>, Found<'r>)) -> Outcome {
+        let value = record.value.filter(|value| !value.is_empty());
+        let Some(value) = value else { return self.flattened_tombstone(record, row, found) };
+        let Some(value) = utf8(value) else { return Ok(not_utf8()) };
+        let payload = match self.payload(value, record, row)? {
+            Ok(payload) => payload,
+            Err(Verdict::Ignored(IgnoreReason::Tombstone)) => return self.flattened_tombstone(record, row, found),
+            Err(verdict) => return Ok(verdict),
+        };
+        let mut cursor = Cursor::from(value, payload.at);
+        if cursor.kind()? != Kind::Object {
+            cursor.skip()?;
+            return Ok(Verdict::Rejected(ReasonCode::UnknownShape, "the value is no object".to_owned()));
+        }
+        let topic = record.topic;
+        if (topic.starts_with("__debezium") || topic.ends_with(".transaction") || !topic.contains('.'))
+            && let Some(reason) = ignored::by_object(topic, &mut cursor.clone())?
+        {
+            return Ok(Verdict::Ignored(reason));
+        }
+        self.image_at(&payload, &mut cursor, row, &mut found.0)?;
+        close(&mut cursor, &payload)?;
+        let about = std::mem::take(&mut found.0.about);
+        self.deletes_are_rows |= about.deleted.is_some();
+        let code = match about.op {
+            Some(code) => Some(Cow::Borrowed(code.raw)),
+            None => header(record.headers, "__op").map(unquoted),
+        };
+        let op = match code.as_deref() {
+            _ if about.deleted == Some(true) => Op::Delete,
+            None => Op::Update,
+            Some(code) => match Op::of(code) {
+                Some(op) => op,
+                None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
+            },
+        };
+        let trusted = self.declared_full || about.source.sends_full_rows() || about.source.file.is_some();
+        self.table.before.truncate(row);
+        if op == Op::Delete && trusted {
+            let policy = self.table.policy();
+            let Self { plans, bare, table, reader, .. } = &mut *self;
+            let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
+            if let Some(fields) = table.before.fields() {
+                let duplicates = reader.duplicates;
+                read_row(reader, &mut Cursor::from(value, payload.at), layout, fields, row, Rules { policy, undeclared }, &mut found.1)?;
+                reader.duplicates = duplicates;
+            }
+            self.table.before.close().map_err(too_large)?;
+        } else {
+            self.table.before.push_null();
+            if op == Op::Delete {
+                self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+                found.0.clear();
+                if let Some(verdict) = self.key_row(record, payload.shape, value, Image::At(payload.at), row, &mut found.0)? {
+                    return Ok(verdict);
+                }
+            }
+        }
+        let about = About { handled_ms: about.handled_ms, transaction: None, source: &about.source };
+        self.finish_row(record, row, op, &about, &found.0)
+    }
+
+    /// A null value in a flattened feed: the delete itself, unless deletes come as rows of their own.
+    fn flattened_tombstone<'r>(&mut self, record: &'r Record<'r>, row: usize, found: &mut (Found<'r>, Found<'r>)) -> Outcome {
+        if self.deletes_are_rows || record.key.is_none_or(<[u8]>::is_empty) {
+            return Ok(Verdict::Ignored(IgnoreReason::Tombstone));
+        }
+        if let Some(verdict) = self.key_row(record, Shape::Bare, &[], Image::None, row, &mut found.0)? {
+            return Ok(match verdict {
+                Verdict::Rejected(ReasonCode::MissingKey, _) => Verdict::Ignored(IgnoreReason::Tombstone),
+                other => other,
+            });
+        }
+        self.table.before.push_null();
+        let about = About { handled_ms: record.timestamp_ms, transaction: None, source: &Source::default() };
+        self.finish_row_at(record, row, Op::Delete, &about, &found.0, true)
+    }
+
+    /// A plain JSON object.
+    pub(crate) fn plain<'r>(&mut self, record: &'r Record<'r>, row: usize, found: &mut Found<'r>) -> Outcome {
+        let Some(value) = record.value else { return Ok(Verdict::Ignored(IgnoreReason::Tombstone)) };
+        let Some(value) = utf8(value) else { return Ok(not_utf8()) };
+        let payload = match self.payload(value, record, row)? {
+            Ok(payload) => payload,
+            Err(verdict) => return Ok(verdict),
+        };
+        let mut cursor = Cursor::from(value, payload.at);
+        if cursor.kind()? != Kind::Object {
+            cursor.skip()?;
+            return Ok(Verdict::Rejected(ReasonCode::UnknownShape, "the value is no object".to_owned()));
+        }
+        self.image_at(&payload, &mut cursor, row, found)?;
+        close(&mut cursor, &payload)?;
+        self.finish_plain(record, found)
+    }
+
+    /// Ends a row of a feed of plain rows.
+    pub(crate) fn finish_plain(&mut self, record: &Record<'_>, found: &Found<'_>) -> Outcome {
+        self.note_lost(found);
+        let position = (!record.topic.is_empty()).then(|| format!("{}/{:010}/{:020}", record.topic, record.partition, record.offset));
+        let position = position.as_ref().map(String::as_bytes);
+        self.ours.provenance.push(record, position, None, &rescued(found)).map_err(too_large)?;
+        Ok(Verdict::Row)
+    }
+
+    fn image_at<'r>(&mut self, payload: &Payload, cursor: &mut Cursor<'r>, row: usize, found: &mut Found<'r>) -> Result<(), Halt> {
+        let policy = self.table.policy();
+        let Self { plans, bare, table, reader, .. } = &mut *self;
+        let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
+        read_row(reader, cursor, layout, &mut table.rows, row, Rules { policy, undeclared }, found)
+    }
+
+    fn layout(&self, shape: Shape) -> &Layout {
+        match shape {
+            Shape::Bare => &self.bare,
+            Shape::Plan(plan) => self.plans.get(plan).map_or(&self.bare, |plan| &plan.layout),
+        }
+    }
+
+    /// Finds a message's payload and the layout of its rows. The inner error = it is no row, or is to be read again.
+    #[allow(clippy::type_complexity)]
+    fn payload(&mut self, value: &[u8], record: &Record<'_>, row: usize) -> Result<Result<Payload, Verdict>, Halt> {
+        Ok(match self.plans.open(value)? {
+            Opened::Bare { at, whole } => Ok(Payload { shape: Shape::Bare, at, closing: false, whole }),
+            Opened::Wrapped { plan, at, closing } => Ok(Payload { shape: Shape::Plan(plan), at, closing, whole: false }),
+            Opened::Null => Err(Verdict::Ignored(IgnoreReason::Tombstone)),
+            Opened::New(new) => Err(self.lay_out(new, record, row)),
+        })
+    }
+
+    fn finish_row(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Outcome {
+        self.finish_row_at(record, row, op, about, found, false)
+    }
+
+    /// Places a change and ends its row.
+    fn finish_row_at(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>, placeless: bool) -> Outcome {
+        let mut claim: Claim = about.source.claim(record.offset, op == Op::Read);
+        if placeless {
+            claim.position = None;
+        }
+        let mut server = Vec::new();
+        about.source.write_server(&mut server);
+        let track = self.tracks.get(record.topic, record.partition);
+        let placed: Placed = match track.place(&claim, &server, record.offset, self.backwards) {
+            Ok(placed) => placed,
+            Err((from, to)) => return Ok(Verdict::Stopped(self.backwards_error(record, &from, &to))),
+        };
+        if let Some(verdict) = self.push_key_change(record, row, op)? {
+            return Ok(verdict);
+        }
+        let mut position = Vec::with_capacity(50);
+        placed.position.write(&mut position);
+        self.push_ours(record, op, about, found, &server, &position)?;
+        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, &server);
+        self.counts.repeated += u64::from(placed.repeated);
+        self.counts.placeless += u64::from(claim.position.is_none());
+        self.note_lost(found);
+        self.learn_keys(record);
+        Ok(Verdict::Row)
+    }
+
+    fn backwards_error(&self, record: &Record<'_>, from: &crate::position::Position, to: &crate::position::Position) -> Error {
+        let text = |position: &crate::position::Position| {
+            let mut out = Vec::new();
+            position.write(&mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        Error::PositionsBackwards {
+            feed: self.feed.clone(),
+            from: text(from),
+            to: text(to),
+            topic: record.topic.to_owned(),
+            partition: record.partition,
+            offset: record.offset,
+        }
+    }
+
+    fn push_ours(
+        &mut self,
+        record: &Record<'_>,
+        op: Op,
+        about: &About<'_>,
+        found: &Found<'_>,
+        server: &[u8],
+        position: &[u8],
+    ) -> Result<(), Halt> {
+        let source = about.source;
+        let connector = plain(source.connector)?;
+        let database = plain(source.database)?;
+        let schema = plain(source.schema)?;
+        let table = plain(source.table)?;
+        let snapshot = plain(source.snapshot)?;
+        let tx_id = plain(about.transaction.or(source.tx_id).or(source.gtid))?;
+        let ts_us = source.ts_micros();
+        let source_row = SourceRow {
+            connector: connector.as_deref(),
+            database: database.as_deref(),
+            schema: schema.as_deref(),
+            table: table.as_deref(),
+            snapshot: snapshot.as_deref(),
+            ts_us,
+            tx_id: tx_id.as_deref(),
+            server: (!server.is_empty()).then_some(server),
+        };
+        let names = &self.table.rows;
+        let unavailable = found.unavailable.iter().map(|column| names.get(*column).map_or("", |(name, _)| name.as_str()));
+        if let Some(change) = &mut self.ours.change {
+            change.push(op.name(), unavailable, &source_row).map_err(too_large)?;
+        }
+        let event_time = ts_us.or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
+        self.ours.provenance.push(record, Some(position), event_time, &rescued(found)).map_err(too_large)
+    }
+
+    fn note_lost(&mut self, found: &Found<'_>) {
+        for (column, lost) in &found.lost {
+            let name = self.table.specs.get(*column).map_or("", |spec| spec.name.as_str());
+            let note = format!("column {name}: {} became null, kept in _rescued_data", lost.name());
+            *self.counts.notes.entry(note).or_default() += 1;
+        }
+    }
+
+    /// The first message key tells the key columns where the feed does not.
+    fn learn_keys(&mut self, record: &Record<'_>) {
+        if self.table.keys.is_some() {
+            return;
+        }
+        let Some(key) = record.key.and_then(utf8) else { return };
+        if let Ok(names) = self.key_names(key)
+            && !names.is_empty()
+        {
+            self.table.keys = Some(names);
+        }
+    }
+
+    fn key_names(&mut self, key: &[u8]) -> Result<Vec<String>, Broken> {
+        let at = match self.key_plans.open(key)? {
+            Opened::Null => return Ok(Vec::new()),
+            Opened::Bare { at, .. } | Opened::Wrapped { at, .. } => at,
+            Opened::New(new) => return Ok(new.schema.fields.iter().map(|field| field.field.clone()).collect()),
+        };
+        let mut cursor = Cursor::from(key, at);
+        if cursor.kind()? != Kind::Object {
+            return Ok(Vec::new());
+        }
+        let mut names = Vec::new();
+        let mut scratch = Vec::new();
+        let mut members = cursor.object()?;
+        while let Some(name) = cursor.member(&mut members)? {
+            names.push(String::from_utf8_lossy(name.resolve(&mut scratch)?).into_owned());
+            cursor.skip()?;
+        }
+        Ok(names)
+    }
+
+    /// Both halves of a key change, null in other rows.
+    fn push_key_change(&mut self, record: &Record<'_>, row: usize, op: Op) -> Result<Option<Verdict>, Halt> {
+        let wanted = match op {
+            Op::Delete => header(record.headers, NEW_KEY),
+            Op::Read | Op::Create | Op::Update => header(record.headers, OLD_KEY),
+            Op::Truncate => None,
+        };
+        let Some(value) = wanted else {
+            if let Some((from, to)) = &mut self.table.key_changes {
+                from.truncate(row);
+                to.truncate(row);
+                from.push_null();
+                to.push_null();
+            }
+            return Ok(None);
+        };
+        let broken = || Verdict::Rejected(ReasonCode::BrokenHeader, "the header of a key change cannot be read".to_owned());
+        self.learn_keys(record);
+        self.table.settle_keys(row);
+        let text = unquoted(value);
+        let Some(text) = utf8(&text) else { return Ok(Some(broken())) };
+        let Some(columns) = self.key_columns(text).ok().flatten() else { return Ok(Some(broken())) };
+        let (layout, at) = columns;
+        let Some((from, to)) = &mut self.table.key_changes else { return Ok(Some(broken())) };
+        let (filled, empty) = if op == Op::Delete { (to, from) } else { (from, to) };
+        filled.truncate(row);
+        empty.truncate(row);
+        let rules = Rules { policy: tributary_specs::SchemaPolicy::Rescue, undeclared: &[] };
+        let mut found = Found::default();
+        let Some(fields) = filled.fields() else { return Ok(Some(broken())) };
+        let read = read_row(&mut self.reader, &mut Cursor::from(text, at), &layout, fields, row, rules, &mut found);
+        if read.is_err() || !found.rescued.is_empty() {
+            return Ok(Some(broken()));
+        }
+        filled.close().map_err(too_large)?;
+        empty.push_null();
+        Ok(None)
+    }
+
+    /// How the fields of a key in a header go into the struct of a key change.
+    fn key_columns(&mut self, text: &[u8]) -> Result<Option<(Layout, usize)>, Broken> {
+        let Some((from, _)) = &self.table.key_changes else { return Ok(None) };
+        let DataType::Struct(specs) = from.data_type().clone() else { return Ok(None) };
+        let (schema, at) = match self.key_plans.open(text)? {
+            Opened::Null => return Ok(None),
+            Opened::Bare { at, .. } => (None, at),
+            Opened::Wrapped { plan, at, .. } => (self.key_plans.get(plan).map(|plan| plan.schema.clone()), at),
+            Opened::New(new) => {
+                let at = new.payload_at();
+                (Some(new.schema), at)
+            }
+        };
+        let mut cursor = Cursor::from(text, at);
+        if cursor.kind()? != Kind::Object {
+            return Ok(None);
+        }
+        let mut layout = Layout::default();
+        for (column, spec) in specs.iter().enumerate() {
+            let told = schema.as_ref().and_then(|schema| schema.child(&spec.name)).and_then(|schema| schema.wire());
+            let seen = || {
+                let field = self.plans.latest()?.layout.fields.iter().find(|field| field.name == spec.name)?;
+                Some(field.wire.clone())
+            };
+            let bare = || self.table.find(&spec.name).and_then(|column| self.table.wires.get(column)).cloned();
+            let wire = told.or_else(seen).or_else(bare).unwrap_or(Wire::Anything);
+            layout.set(Field::new(&spec.name, Slot::Column(column), wire, false));
+        }
+        let mut names = self.key_names(text)?;
+        names.retain(|name| !specs.iter().any(|spec| spec.name == *name));
+        for name in names {
+            // A key field that is no column, such as the shard a router adds.
+            layout.set(Field::new(&name, Slot::About(crate::layout::About::Source(crate::source::Member::Other)), Wire::Anything, false));
+        }
+        Ok(Some((layout, at)))
+    }
+
+    /// Whether a record's message has a schema block.
+    pub(crate) fn is_wrapped(&mut self, record: &Record<'_>) -> bool {
+        let Some(value) = record.value.and_then(utf8) else { return false };
+        matches!(self.plans.open(value), Ok(Opened::Wrapped { .. }))
+    }
+
+    /// Whether an envelope carries a signal to the connector.
+    pub(crate) fn is_signal_message(&mut self, record: &Record<'_>) -> bool {
+        let Some(value) = record.value.and_then(utf8) else { return false };
+        let at = match self.plans.open(value) {
+            Ok(Opened::Bare { at, .. } | Opened::Wrapped { at, .. }) => at,
+            Ok(Opened::New(new)) => new.payload_at(),
+            _ => return false,
+        };
+        let images = images(&mut Cursor::from(value, at)).unwrap_or_default();
+        images.1.is_some_and(|at| ignored::is_signal(&mut Cursor::from(value, at)).unwrap_or(false))
+    }
+
+    /// What a record with unknown fields is, if it is no row.
+    pub(crate) fn not_a_row(&mut self, record: &Record<'_>) -> Option<IgnoreReason> {
+        if self.table.is_plain() {
+            return None;
+        }
+        if self.is_flattened() {
+            let value = record.value.and_then(utf8)?;
+            let Ok(Opened::Bare { at, .. }) = self.plans.open(value) else { return None };
+            return ignored::by_object(record.topic, &mut Cursor::from(value, at)).ok().flatten();
+        }
+        self.is_signal_message(record).then_some(IgnoreReason::Signal)
+    }
+
+    /// Types of the columns that the rows of bare messages bring.
+    pub(crate) fn infer(&mut self, records: &[Record<'_>]) -> Vec<(String, DataType)> {
+        let mut inference = Inference::default();
+        for record in records {
+            // A record that cannot be read is judged when its turn comes.
+            let _ = self.infer_record(record, &mut inference);
+        }
+        inference.finish().collect()
+    }
+
+    fn infer_record(&mut self, record: &Record<'_>, inference: &mut Inference) -> Result<(), Broken> {
+        let value = record.value.filter(|value| !value.is_empty()).and_then(utf8);
+        let mut any = false;
+        if let Some(value) = value {
+            let Opened::Bare { at, .. } = self.plans.open(value)? else { return Ok(()) };
+            let mut cursor = Cursor::from(value, at);
+            if cursor.kind()? != Kind::Object {
+                return Ok(());
+            }
+            if self.table.is_plain() || self.is_flattened() {
+                if self.table.is_plain() || ignored::by_object(record.topic, &mut cursor.clone())?.is_none() {
+                    inference.row(&mut cursor)?;
+                }
+                return Ok(());
+            }
+            let (before, after) = images(&mut cursor)?;
+            if after.is_some_and(|at| ignored::is_signal(&mut Cursor::from(value, at)).unwrap_or(false)) {
+                return Ok(());
+            }
+            for at in [after, before].into_iter().flatten() {
+                any = true;
+                inference.row(&mut Cursor::from(value, at))?;
+            }
+        }
+        if let (false, Some(key)) = (any, record.key.and_then(utf8)) {
+            let Opened::Bare { at, .. } = self.key_plans.open(key)? else { return Ok(()) };
+            let mut cursor = Cursor::from(key, at);
+            let of_a_row = value.is_none_or(|value| is_delete(value).unwrap_or(false));
+            if of_a_row && cursor.kind()? == Kind::Object {
+                inference.row(&mut cursor)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_flattened(&self) -> bool {
+        self.table.is_flattened()
+    }
+}
+
+/// What ends a row besides its values.
+struct About<'a> {
+    handled_ms: Option<i64>,
+    transaction: Option<Text<'a>>,
+    source: &'a Source<'a>,
+}
+
+fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layout, undeclared: &'p [bool]) -> (&'p Layout, &'p [bool]) {
+    match shape {
+        Shape::Bare => (bare, undeclared),
+        Shape::Plan(plan) => match plans.get(plan) {
+            Some(plan) => (&plan.layout, &[]),
+            None => (bare, undeclared),
+        },
+    }
+}
+
+/// Where an envelope's row images are: before, after.
+fn images(cursor: &mut Cursor<'_>) -> Result<(Option<usize>, Option<usize>), Broken> {
+    let (mut before, mut after) = (None, None);
+    let mut members = cursor.object()?;
+    while let Some(key) = cursor.member(&mut members)? {
+        let place = match key.raw {
+            b"before" => Some(&mut before),
+            b"after" => Some(&mut after),
+            _ => None,
+        };
+        if let Some(place) = place {
+            *place = (cursor.kind()? == Kind::Object).then(|| cursor.at());
+        }
+        cursor.skip()?;
+    }
+    Ok((before, after))
+}
+
+/// Whether an envelope is a delete.
+fn is_delete(value: &[u8]) -> Result<bool, Broken> {
+    let mut cursor = Cursor::new(value);
+    let mut members = cursor.object()?;
+    while let Some(key) = cursor.member(&mut members)? {
+        if key.raw == b"op" && cursor.kind()? == Kind::Text {
+            return Ok(cursor.text()?.raw == b"d");
+        }
+        cursor.skip()?;
+    }
+    Ok(false)
+}
+
+fn header<'r>(headers: &[Header<'r>], name: &str) -> Option<&'r [u8]> {
+    headers.iter().find(|header| header.key == name).and_then(|header| header.value)
+}
+
+/// A header's text: a JSON string's inside, or the bytes as they are.
+fn unquoted(value: &[u8]) -> Cow<'_, [u8]> {
+    let mut cursor = Cursor::new(value);
+    let mut scratch = Vec::new();
+    match cursor.text() {
+        Ok(text) if cursor.end().is_ok() => match text.resolve(&mut scratch) {
+            Ok(resolved) => Cow::Owned(resolved.to_vec()),
+            Err(_) => Cow::Borrowed(value),
+        },
+        _ => Cow::Borrowed(value),
+    }
+}
+
+/// `_rescued_data`: a JSON object, or nothing.
+fn rescued(found: &Found<'_>) -> Vec<u8> {
+    if found.rescued.is_empty() {
+        return Vec::new();
+    }
+    [b"{", found.rescued.as_slice(), b"}"].concat()
+}
+
+/// A text without escapes.
+fn plain(text: Option<Text<'_>>) -> Result<Option<Cow<'_, [u8]>>, Broken> {
+    let Some(text) = text else { return Ok(None) };
+    if !text.escaped {
+        return Ok(Some(Cow::Borrowed(text.raw)));
+    }
+    let mut scratch = Vec::new();
+    Ok(Some(Cow::Owned(text.resolve(&mut scratch)?.to_vec())))
+}
+
+fn too_large(_: Refused) -> Halt {
+    Halt::Value { column: usize::MAX, problem: crate::read::Problem::TooLarge }
+}

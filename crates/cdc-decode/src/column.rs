@@ -1,0 +1,505 @@
+//! A column under construction. Unlike Arrow's own builders it can be cut back to an earlier row, because a record
+//! whose tenth value turns out bad must leave no trace in the nine columns before.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
+    Int64Array, ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType as Arrow};
+use tributary_specs::{Column as Spec, DataType};
+
+use crate::scalar::Scalar;
+
+/// Why a value did not go into a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The column's type does not hold the value exactly.
+    DoesNotFit,
+    /// The column's text would exceed 2 GiB.
+    TooLarge,
+}
+
+/// A column under construction.
+#[derive(Debug)]
+pub(crate) struct Column {
+    data_type: DataType,
+    nulls: NullBufferBuilder,
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
+    Boolean(BooleanBufferBuilder),
+    Byte(Vec<i8>),
+    Short(Vec<i16>),
+    Integer(Vec<i32>),
+    Long(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Decimal(Vec<i128>, u8, u8),
+    Text(Bytes),
+    Binary(Bytes),
+    Date(Vec<i32>),
+    Timestamp(Vec<i64>),
+    TimestampNtz(Vec<i64>),
+    List(Vec<i32>, Box<Column>),
+    Struct(Vec<(String, Column)>),
+    Map(Vec<i32>, Box<(Column, Column)>),
+}
+
+#[derive(Debug)]
+struct Bytes {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Bytes {
+    fn new(rows: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Self { offsets, data: Vec::new() }
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        let end = self.data.len() + bytes.len();
+        let Ok(offset) = i32::try_from(end) else { return Err(Refused::TooLarge) };
+        self.data.extend_from_slice(bytes);
+        self.offsets.push(offset);
+        Ok(())
+    }
+
+    fn get(&self, row: usize) -> &[u8] {
+        let at = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
+        self.data.get(at(row)..at(row + 1)).unwrap_or_default()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.offsets.truncate(rows + 1);
+        let end = self.offsets.last().and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
+        self.data.truncate(end);
+    }
+
+    fn take(&mut self) -> (OffsetBuffer<i32>, Vec<u8>) {
+        let fresh = Self::new(self.offsets.len());
+        let old = std::mem::replace(self, Self { data: Vec::with_capacity(self.data.len()), ..fresh });
+        (offsets(old.offsets), old.data)
+    }
+}
+
+/// Offsets as built here: they begin at 0 and never fall.
+fn offsets(offsets: Vec<i32>) -> OffsetBuffer<i32> {
+    OffsetBuffer::new(ScalarBuffer::from(offsets))
+}
+
+/// Takes a vector and leaves an empty one of the same room, for the next batch.
+fn take<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = values.len();
+    std::mem::replace(values, Vec::with_capacity(room))
+}
+
+impl Column {
+    /// An empty column.
+    pub(crate) fn new(data_type: &DataType) -> Self {
+        let values = match data_type {
+            DataType::Boolean => Values::Boolean(BooleanBufferBuilder::new(0)),
+            DataType::Byte => Values::Byte(Vec::new()),
+            DataType::Short => Values::Short(Vec::new()),
+            DataType::Integer => Values::Integer(Vec::new()),
+            DataType::Long => Values::Long(Vec::new()),
+            DataType::Float => Values::Float(Vec::new()),
+            DataType::Double => Values::Double(Vec::new()),
+            DataType::Decimal { precision, scale } => Values::Decimal(Vec::new(), *precision, *scale),
+            DataType::String => Values::Text(Bytes::new(0)),
+            DataType::Binary => Values::Binary(Bytes::new(0)),
+            DataType::Date => Values::Date(Vec::new()),
+            DataType::Timestamp => Values::Timestamp(Vec::new()),
+            DataType::TimestampNtz => Values::TimestampNtz(Vec::new()),
+            DataType::Array(element) => Values::List(vec![0], Box::new(Self::new(element))),
+            DataType::Struct(fields) => {
+                Values::Struct(fields.iter().map(|field| (field.name.clone(), Self::new(&field.data_type))).collect())
+            }
+            DataType::Map(key, value) => Values::Map(vec![0], Box::new((Self::new(key), Self::new(value)))),
+        };
+        Self { data_type: data_type.clone(), nulls: NullBufferBuilder::new(0), values }
+    }
+
+    /// The type.
+    pub(crate) fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Rows so far.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.nulls.len()
+    }
+
+    /// Appends a null.
+    #[inline]
+    pub(crate) fn push_null(&mut self) {
+        match &mut self.values {
+            Values::Boolean(values) => values.append(false),
+            Values::Byte(values) => values.push(0),
+            Values::Short(values) => values.push(0),
+            Values::Integer(values) | Values::Date(values) => values.push(0),
+            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(0),
+            Values::Float(values) => values.push(0.0),
+            Values::Double(values) => values.push(0.0),
+            Values::Decimal(values, ..) => values.push(0),
+            Values::Text(values) | Values::Binary(values) => {
+                let last = values.offsets.last().copied().unwrap_or(0);
+                values.offsets.push(last);
+            }
+            Values::List(offsets, _) | Values::Map(offsets, _) => offsets.push(offsets.last().copied().unwrap_or(0)),
+            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.push_null()),
+        }
+        self.nulls.append_null();
+    }
+
+    /// Appends nulls until there are so many rows.
+    pub(crate) fn fill(&mut self, rows: usize) {
+        while self.len() < rows {
+            self.push_null();
+        }
+    }
+
+    /// Cuts back to so many rows, and drops what belongs to a nested row that was not closed.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.nulls.truncate(rows);
+        match &mut self.values {
+            Values::Boolean(values) => values.truncate(rows),
+            Values::Byte(values) => values.truncate(rows),
+            Values::Short(values) => values.truncate(rows),
+            Values::Integer(values) | Values::Date(values) => values.truncate(rows),
+            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.truncate(rows),
+            Values::Float(values) => values.truncate(rows),
+            Values::Double(values) => values.truncate(rows),
+            Values::Decimal(values, ..) => values.truncate(rows),
+            Values::Text(values) | Values::Binary(values) => values.truncate(rows),
+            Values::List(offsets, element) => {
+                offsets.truncate(rows + 1);
+                element.truncate(last(offsets));
+            }
+            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.truncate(rows)),
+            Values::Map(offsets, entries) => {
+                offsets.truncate(rows + 1);
+                entries.0.truncate(last(offsets));
+                entries.1.truncate(last(offsets));
+            }
+        }
+    }
+
+    /// Appends text to a `string` column or bytes to a `binary` one; anything else is refused.
+    #[inline]
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        match &mut self.values {
+            Values::Text(values) | Values::Binary(values) => values.push(bytes)?,
+            _ => return Err(Refused::DoesNotFit),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Appends to a `long`, `timestamp` or `timestamp_ntz` column; anything else is refused.
+    #[inline]
+    pub(crate) fn push_long(&mut self, value: i64) -> Result<(), Refused> {
+        match &mut self.values {
+            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(value),
+            _ => return Err(Refused::DoesNotFit),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Appends to an `integer` column; anything else is refused.
+    pub(crate) fn push_integer(&mut self, value: i32) -> Result<(), Refused> {
+        match &mut self.values {
+            Values::Integer(values) => values.push(value),
+            _ => return Err(Refused::DoesNotFit),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Appends a value if the type holds it exactly. Nothing is appended when it is refused.
+    #[inline]
+    pub(crate) fn push(&mut self, scalar: Scalar<'_>) -> Result<(), Refused> {
+        if scalar == Scalar::Null {
+            self.push_null();
+            return Ok(());
+        }
+        match &mut self.values {
+            Values::Text(values) => match scalar {
+                Scalar::Text(text) => values.push(text)?,
+                other => {
+                    let mut text = Vec::new();
+                    other.write(&mut text).ok_or(Refused::DoesNotFit)?;
+                    values.push(&text)?;
+                }
+            },
+            Values::Binary(values) => match scalar {
+                Scalar::Bytes(bytes) => values.push(bytes)?,
+                _ => return Err(Refused::DoesNotFit),
+            },
+            Values::Long(values) => values.push(whole(scalar)?),
+            Values::Integer(values) => values.push(narrow(scalar)?),
+            Values::Short(values) => values.push(narrow(scalar)?),
+            Values::Byte(values) => values.push(narrow(scalar)?),
+            Values::Decimal(values, precision, scale) => {
+                let decimal = exact(scalar)?;
+                values.push(decimal.fit(*precision, *scale).ok_or(Refused::DoesNotFit)?);
+            }
+            Values::Double(values) => values.push(double(scalar)?),
+            Values::Float(values) => values.push(float(scalar)?),
+            Values::Boolean(values) => values.append(match scalar {
+                Scalar::Boolean(value) => value,
+                Scalar::Integer(value @ (0 | 1)) => value == 1,
+                _ => return Err(Refused::DoesNotFit),
+            }),
+            Values::Date(values) => match scalar {
+                Scalar::Date(days) => values.push(days),
+                _ => return Err(Refused::DoesNotFit),
+            },
+            Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(match scalar {
+                Scalar::Instant(micros) | Scalar::WallClock(micros) => micros,
+                Scalar::Date(days) => Scalar::midnight(days),
+                _ => return Err(Refused::DoesNotFit),
+            }),
+            Values::List(..) | Values::Struct(_) | Values::Map(..) => return Err(Refused::DoesNotFit),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// Whether the row is not null.
+    pub(crate) fn is_valid(&self, row: usize) -> bool {
+        row < self.nulls.len() && self.nulls.is_valid(row)
+    }
+
+    /// The value of a row of a column that is not nested.
+    fn get(&self, row: usize) -> Option<Scalar<'_>> {
+        if !self.is_valid(row) {
+            return Some(Scalar::Null);
+        }
+        Some(match &self.values {
+            Values::Boolean(values) => Scalar::Boolean(values.get_bit(row)),
+            Values::Byte(values) => Scalar::Integer(i64::from(*values.get(row)?)),
+            Values::Short(values) => Scalar::Integer(i64::from(*values.get(row)?)),
+            Values::Integer(values) => Scalar::Integer(i64::from(*values.get(row)?)),
+            Values::Long(values) => Scalar::Integer(*values.get(row)?),
+            Values::Float(values) => Scalar::Float(*values.get(row)?),
+            Values::Double(values) => Scalar::Double(*values.get(row)?),
+            Values::Decimal(values, _, scale) => {
+                Scalar::Decimal(crate::number::Decimal { unscaled: *values.get(row)?, scale: i32::from(*scale) })
+            }
+            Values::Text(values) => Scalar::Text(values.get(row)),
+            Values::Binary(values) => Scalar::Bytes(values.get(row)),
+            Values::Date(values) => Scalar::Date(*values.get(row)?),
+            Values::Timestamp(values) => Scalar::Instant(*values.get(row)?),
+            Values::TimestampNtz(values) => Scalar::WallClock(*values.get(row)?),
+            Values::List(..) | Values::Struct(_) | Values::Map(..) => return None,
+        })
+    }
+
+    /// The same rows in a wider type; `None` = one of them has no form in it.
+    pub(crate) fn widened(&self, data_type: &DataType) -> Option<Self> {
+        let mut wide = Self::new(data_type);
+        for row in 0..self.len() {
+            wide.push(self.get(row)?).ok()?;
+        }
+        Some(wide)
+    }
+
+    /// The element column of a list, and the end of the row that the elements appended since become.
+    pub(crate) fn element(&mut self) -> Option<&mut Column> {
+        match &mut self.values {
+            Values::List(_, element) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// The key and value columns of a map.
+    pub(crate) fn entries(&mut self) -> Option<&mut (Column, Column)> {
+        match &mut self.values {
+            Values::Map(_, entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The fields of a struct.
+    pub(crate) fn fields(&mut self) -> Option<&mut Vec<(String, Column)>> {
+        match &mut self.values {
+            Values::Struct(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// Adds a field to a struct, null in the rows so far.
+    pub(crate) fn add_field(&mut self, spec: &Spec) {
+        let rows = self.len();
+        if let (Values::Struct(fields), DataType::Struct(specs)) = (&mut self.values, &mut self.data_type) {
+            let mut field = Self::new(&spec.data_type);
+            field.fill(rows);
+            fields.push((spec.name.clone(), field));
+            specs.push(spec.clone());
+        }
+    }
+
+    /// Gives a field of a struct a wider type. `false` = a row so far has no form in it; nothing has changed then.
+    pub(crate) fn widen_field(&mut self, name: &str, data_type: &DataType) -> bool {
+        let (Values::Struct(fields), DataType::Struct(specs)) = (&mut self.values, &mut self.data_type) else { return true };
+        let Some((field, spec)) = fields.iter_mut().zip(specs).find(|((field, _), _)| field == name) else { return true };
+        let Some(wide) = field.1.widened(data_type) else { return false };
+        field.1 = wide;
+        spec.data_type = data_type.clone();
+        true
+    }
+
+    /// Ends a row of a list, map or struct whose parts have been appended.
+    pub(crate) fn close(&mut self) -> Result<(), Refused> {
+        let rows = self.nulls.len() + 1;
+        match &mut self.values {
+            Values::List(offsets, element) => offsets.push(i32::try_from(element.len()).map_err(|_| Refused::TooLarge)?),
+            Values::Map(offsets, entries) => offsets.push(i32::try_from(entries.0.len()).map_err(|_| Refused::TooLarge)?),
+            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.fill(rows)),
+            _ => return Err(Refused::DoesNotFit),
+        }
+        self.nulls.append_non_null();
+        Ok(())
+    }
+
+    /// The rows as an Arrow array; the column is empty afterwards.
+    ///
+    /// # Errors
+    /// What Arrow says when the parts do not fit together, which would be a bug of this crate.
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let nulls = self.nulls.finish();
+        Ok(match &mut self.values {
+            Values::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            Values::Byte(values) => Arc::new(Int8Array::try_new(take(values).into(), nulls)?),
+            Values::Short(values) => Arc::new(Int16Array::try_new(take(values).into(), nulls)?),
+            Values::Integer(values) => Arc::new(Int32Array::try_new(take(values).into(), nulls)?),
+            Values::Long(values) => Arc::new(Int64Array::try_new(take(values).into(), nulls)?),
+            Values::Float(values) => Arc::new(Float32Array::try_new(take(values).into(), nulls)?),
+            Values::Double(values) => Arc::new(Float64Array::try_new(take(values).into(), nulls)?),
+            Values::Decimal(values, precision, scale) => {
+                Arc::new(Decimal128Array::try_new(take(values).into(), nulls)?.with_precision_and_scale(*precision, scale.cast_signed())?)
+            }
+            Values::Text(values) => {
+                let (offsets, data) = values.take();
+                Arc::new(StringArray::try_new(offsets, data.into(), nulls)?)
+            }
+            Values::Binary(values) => {
+                let (offsets, data) = values.take();
+                Arc::new(BinaryArray::try_new(offsets, data.into(), nulls)?)
+            }
+            Values::Date(values) => Arc::new(Date32Array::try_new(take(values).into(), nulls)?),
+            Values::Timestamp(values) => Arc::new(TimestampMicrosecondArray::try_new(take(values).into(), nulls)?.with_timezone("UTC")),
+            Values::TimestampNtz(values) => Arc::new(TimestampMicrosecondArray::try_new(take(values).into(), nulls)?),
+            Values::List(starts, element) => {
+                let values = element.finish()?;
+                let Arrow::List(field) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
+                Arc::new(ListArray::try_new(field, offsets(std::mem::replace(starts, vec![0])), values, nulls)?)
+            }
+            Values::Struct(fields) => {
+                let Arrow::Struct(names) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
+                let arrays = fields.iter_mut().map(|(_, field)| field.finish()).collect::<Result<Vec<_>, _>>()?;
+                Arc::new(StructArray::try_new(names, arrays, nulls)?)
+            }
+            Values::Map(starts, entries) => {
+                let (keys, values) = (entries.0.finish()?, entries.1.finish()?);
+                map(&self.data_type, std::mem::replace(starts, vec![0]), vec![keys, values], nulls)?
+            }
+        })
+    }
+}
+
+fn map(data_type: &DataType, starts: Vec<i32>, entries: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+    let Arrow::Map(field, sorted) = data_type.to_arrow() else { return Err(mismatch(data_type)) };
+    let Arrow::Struct(names) = field.data_type().clone() else { return Err(mismatch(data_type)) };
+    let entries = StructArray::try_new(names, entries, None)?;
+    Ok(Arc::new(MapArray::try_new(field, offsets(starts), entries, nulls, sorted)?))
+}
+
+fn mismatch(data_type: &DataType) -> ArrowError {
+    ArrowError::SchemaError(format!("{data_type} has another shape in arrow"))
+}
+
+fn last(offsets: &[i32]) -> usize {
+    offsets.last().and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0)
+}
+
+#[inline]
+fn whole(scalar: Scalar<'_>) -> Result<i64, Refused> {
+    match scalar {
+        Scalar::Integer(value) | Scalar::Time(value) => Ok(value),
+        Scalar::Decimal(decimal) => decimal.whole().ok_or(Refused::DoesNotFit),
+        Scalar::Number(raw) => crate::number::Decimal::parse(raw).and_then(|decimal| decimal.whole()).ok_or(Refused::DoesNotFit),
+        _ => Err(Refused::DoesNotFit),
+    }
+}
+
+fn narrow<T: TryFrom<i64>>(scalar: Scalar<'_>) -> Result<T, Refused> {
+    match scalar {
+        Scalar::Time(_) => Err(Refused::DoesNotFit),
+        other => T::try_from(whole(other)?).map_err(|_| Refused::DoesNotFit),
+    }
+}
+
+fn exact(scalar: Scalar<'_>) -> Result<crate::number::Decimal, Refused> {
+    match scalar {
+        Scalar::Decimal(decimal) => Ok(decimal),
+        Scalar::Integer(value) => Ok(crate::number::Decimal { unscaled: i128::from(value), scale: 0 }),
+        Scalar::Number(raw) => crate::number::Decimal::parse(raw).ok_or(Refused::DoesNotFit),
+        _ => Err(Refused::DoesNotFit),
+    }
+}
+
+/// The whole numbers that a double holds exactly.
+const DOUBLE_EXACT: i64 = 1 << 53;
+/// The whole numbers that a float holds exactly.
+const FLOAT_EXACT: i64 = 1 << 24;
+
+fn double(scalar: Scalar<'_>) -> Result<f64, Refused> {
+    match scalar {
+        Scalar::Double(value) => Ok(value),
+        Scalar::Float(value) => Ok(f64::from(value)),
+        #[allow(clippy::cast_precision_loss)]
+        Scalar::Integer(value) if (-DOUBLE_EXACT..=DOUBLE_EXACT).contains(&value) => Ok(value as f64),
+        Scalar::Number(raw) => parse(raw),
+        Scalar::Decimal(decimal) => {
+            let mut text = Vec::new();
+            decimal.write(&mut text);
+            parse(&text)
+        }
+        _ => Err(Refused::DoesNotFit),
+    }
+}
+
+fn float(scalar: Scalar<'_>) -> Result<f32, Refused> {
+    match scalar {
+        Scalar::Float(value) => Ok(value),
+        #[allow(clippy::cast_precision_loss)]
+        Scalar::Integer(value) if (-FLOAT_EXACT..=FLOAT_EXACT).contains(&value) => Ok(value as f32),
+        Scalar::Number(raw) => parse(raw),
+        Scalar::Double(value) if value.is_nan() => Ok(f32::NAN),
+        Scalar::Double(value) => {
+            #[allow(clippy::cast_possible_truncation)]
+            let short = value as f32;
+            if f64::from(short).to_bits() == value.to_bits() { Ok(short) } else { Err(Refused::DoesNotFit) }
+        }
+        _ => Err(Refused::DoesNotFit),
+    }
+}
+
+/// The nearest number of the type; one beyond its range does not fit.
+fn parse<T: std::str::FromStr + Copy + Into<f64>>(raw: &[u8]) -> Result<T, Refused> {
+    let text = std::str::from_utf8(raw).map_err(|_| Refused::DoesNotFit)?;
+    let value: T = text.parse().map_err(|_| Refused::DoesNotFit)?;
+    let wide: f64 = value.into();
+    if wide.is_finite() { Ok(value) } else { Err(Refused::DoesNotFit) }
+}

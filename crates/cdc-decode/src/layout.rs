@@ -1,0 +1,131 @@
+//! Which field of a message goes where.
+
+use crate::json::{Broken, Cursor, Members};
+use crate::order::token_of;
+use crate::source::Member;
+use crate::wire::Wire;
+
+/// Where a field's value goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// A business column, by its place in the table.
+    Column(usize),
+    /// A field that flattening added about the change.
+    About(About),
+    /// `_rescued_data`.
+    Rescue,
+    /// Nowhere: a value other than null sends the record to quarantine.
+    Refuse,
+    /// Not decided; a value other than null asks for it.
+    Open,
+}
+
+/// What a field that flattening added says about the change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum About {
+    /// The operation code.
+    Op,
+    /// `"true"` for a delete.
+    Deleted,
+    /// When the connector handled the change, ms.
+    HandledMs,
+    /// A member of the source block.
+    Source(Member),
+}
+
+impl About {
+    /// What a field of this name says, if it is one that flattening adds (`__op`, `__source_ts_ms`, …).
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let name = name.strip_prefix("__")?;
+        Some(match name {
+            "op" => Self::Op,
+            "deleted" => Self::Deleted,
+            "ts_ms" => Self::HandledMs,
+            _ => {
+                let name = name.strip_prefix("source_").unwrap_or(name);
+                match Member::named(name.as_bytes()) {
+                    Member::Other if !matches!(name, "ts_ns" | "ts_us" | "version" | "name" | "thread" | "query" | "xmin") => return None,
+                    member => Self::Source(member),
+                }
+            }
+        })
+    }
+}
+
+/// One field of a message's rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    token: Vec<u8>,
+    /// The field's name.
+    pub name: String,
+    /// Where it goes.
+    pub slot: Slot,
+    /// How its values are written.
+    pub wire: Wire,
+    /// Whether its schema says that a null shows as null, which only a nullable column without default does.
+    pub shows_null: bool,
+}
+
+impl Field {
+    pub(crate) fn new(name: &str, slot: Slot, wire: Wire, shows_null: bool) -> Self {
+        let mut quoted = Vec::new();
+        crate::json::write_text(name.as_bytes(), &mut quoted);
+        let raw = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        Self { token: token_of(raw), name: name.to_owned(), slot, wire, shows_null }
+    }
+}
+
+/// The fields of a message's rows, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layout {
+    pub fields: Vec<Field>,
+}
+
+/// The next field of a row.
+pub(crate) enum Next {
+    /// The row has ended.
+    End,
+    /// The field of this index.
+    Field(usize),
+    /// One that the layout does not have.
+    Unknown(String),
+}
+
+impl Layout {
+    /// Takes the next key; `at` is where it is expected.
+    #[inline]
+    pub(crate) fn next(&self, cursor: &mut Cursor<'_>, members: &mut Members, at: &mut usize) -> Result<Next, Broken> {
+        let token = self.fields.get(*at).map_or(&[][..], |field| &field.token);
+        match cursor.member_like(members, token)? {
+            None => Ok(Next::End),
+            Some(None) => {
+                *at += 1;
+                Ok(Next::Field(*at - 1))
+            }
+            Some(Some(key)) => {
+                let mut scratch = Vec::new();
+                let name = key.resolve(&mut scratch)?;
+                match self.fields.iter().position(|field| field.name.as_bytes() == name) {
+                    Some(found) => {
+                        *at = found + 1;
+                        Ok(Next::Field(found))
+                    }
+                    None => Ok(Next::Unknown(String::from_utf8_lossy(name).into_owned())),
+                }
+            }
+        }
+    }
+
+    /// Sets a field, new or known by its name.
+    pub(crate) fn set(&mut self, field: Field) {
+        match self.fields.iter_mut().find(|known| known.name == field.name) {
+            Some(known) => *known = field,
+            None => self.fields.push(field),
+        }
+    }
+
+    /// Whether these are the columns of a signal table.
+    pub(crate) fn is_signal(&self) -> bool {
+        self.fields.len() == 3 && ["id", "type", "data"].iter().all(|name| self.fields.iter().any(|field| field.name == *name))
+    }
+}

@@ -1,0 +1,713 @@
+//! Reads one JSON value, written in a known way, into a column.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use tributary_specs::DataType;
+
+use crate::column::{Column, Refused};
+use crate::json::{Broken, Cursor, Kind};
+use crate::number::Decimal;
+use crate::placeholder::{Placeholder, unhex};
+use crate::scalar::Scalar;
+use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_moment, parse_time};
+use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Structured, TIME_CHOICES, Unit, Wire};
+
+const PADDING: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING);
+const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING);
+
+/// What became of a value. In every case the column has one more row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// It is in the column, null included.
+    Done,
+    /// It was not sent because it did not change; the column holds null.
+    Unavailable,
+    /// The column's type has no such value; the column holds null.
+    Lost(Lost),
+}
+
+/// Values that sources have and our types do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// A date with month or day zero.
+    ZeroDate,
+    /// An infinite date or timestamp, or one too far away.
+    Infinite,
+    /// A decimal that is not a number or infinite.
+    NotANumber,
+}
+
+impl Lost {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ZeroDate => "zero date",
+            Self::Infinite => "infinite or too distant time",
+            Self::NotANumber => "decimal without a number",
+        }
+    }
+}
+
+/// Why a value could not be read. The column may hold part of it and must be cut back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    Json(Broken),
+    /// The value is of another form than its schema or declaration says.
+    WrongType {
+        found: &'static str,
+        wanted: String,
+    },
+    /// The column's type does not hold it; this one would.
+    DoesNotFit(DataType),
+    /// It can be read in more than one way and nothing says in which.
+    Undeclared {
+        found: &'static str,
+        choices: &'static str,
+    },
+    /// The batch's text would exceed 2 GiB.
+    TooLarge,
+}
+
+impl From<Broken> for Problem {
+    fn from(broken: Broken) -> Self {
+        Self::Json(broken)
+    }
+}
+
+/// Reads values; keeps its buffers between them.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    placeholder: Placeholder,
+    text: Vec<u8>,
+    bytes: Vec<u8>,
+    /// Values that had digits below a microsecond.
+    pub cut: u64,
+    /// Keys that came twice in one object.
+    pub duplicates: u64,
+    /// Fields of nested objects that their column does not have, with their JSON text.
+    pub extras: Vec<(String, Vec<u8>)>,
+}
+
+enum Outcome<'a> {
+    Value(Scalar<'a>),
+    Unavailable,
+    Lost(Lost),
+}
+
+impl Reader {
+    pub(crate) fn new(placeholder: Placeholder) -> Self {
+        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new() }
+    }
+
+    /// Reads the next value into a column.
+    #[inline]
+    pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
+        if cursor.null()? {
+            column.push_null();
+            return Ok(Read::Done);
+        }
+        match wire {
+            // The two commonest first; the rest behind a call.
+            Wire::Integer(_) => {
+                let kind = cursor.kind()?;
+                if kind != Kind::Number {
+                    return Err(wrong(kind, wire));
+                }
+                let number = cursor.number()?;
+                let scalar = number.integer.map_or(Scalar::Number(number.raw), Scalar::Integer);
+                push(column, scalar, wire)?;
+                Ok(Read::Done)
+            }
+            Wire::Array(_) | Wire::Struct(_) | Wire::Map(..) => self.nested(cursor, wire, column),
+            _ => self.leaf(cursor, wire, column),
+        }
+    }
+
+    fn leaf(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
+        match self.scalar(cursor, wire, column)? {
+            Outcome::Value(scalar) => {
+                push(column, scalar, wire)?;
+                Ok(Read::Done)
+            }
+            Outcome::Unavailable => {
+                column.push_null();
+                Ok(Read::Unavailable)
+            }
+            Outcome::Lost(lost) => {
+                column.push_null();
+                Ok(Read::Lost(lost))
+            }
+        }
+    }
+
+    fn scalar<'s, 'c: 's>(&'s mut self, cursor: &mut Cursor<'c>, wire: &Wire, column: &Column) -> Result<Outcome<'s>, Problem> {
+        let kind = cursor.kind()?;
+        let scalar = match (wire, kind) {
+            (Wire::Text | Wire::Anything, Kind::Text) => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                if self.placeholder.is_text(text) {
+                    return Ok(Outcome::Unavailable);
+                }
+                Scalar::Text(text)
+            }
+            (Wire::Anything, _) => Scalar::Text(cursor.raw()?),
+            (Wire::Boolean, Kind::Boolean) => Scalar::Boolean(cursor.boolean()?),
+            (Wire::Boolean | Wire::Integer(_) | Wire::Number, Kind::Number) => {
+                let number = cursor.number()?;
+                match number.integer {
+                    Some(value) => Scalar::Integer(value),
+                    None if *wire == Wire::Number && significant(number.raw) > DOUBLE_DIGITS => {
+                        return Err(Problem::DoesNotFit(DataType::String));
+                    }
+                    None => Scalar::Number(number.raw),
+                }
+            }
+            (
+                Wire::Float | Wire::Double | Wire::Digits | Wire::Unscaled { .. } | Wire::VariableScale | Wire::DecimalUndeclared,
+                Kind::Number,
+            ) => Scalar::Number(cursor.number()?.raw),
+            (Wire::Float | Wire::Double, Kind::Text) => match special_number(cursor.text()?.raw) {
+                Some(value) => Scalar::Double(value),
+                None => return Err(wrong(kind, wire)),
+            },
+            (Wire::Digits, Kind::Text) => {
+                let text = cursor.text()?.raw;
+                if self.placeholder.is_text(text) {
+                    return Ok(Outcome::Unavailable);
+                }
+                return digits(text, column).ok_or_else(|| wrong(kind, wire));
+            }
+            (Wire::Set(order), Kind::Text) => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                Scalar::Text(in_order(text, order, &mut self.bytes))
+            }
+            (Wire::Bytes(form), Kind::Text) => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                if self.placeholder.is_text(text) {
+                    return Ok(Outcome::Unavailable);
+                }
+                decode(*form, text, &mut self.bytes).ok_or_else(|| wrong(kind, wire))?;
+                Scalar::Bytes(&self.bytes)
+            }
+            (Wire::BytesUndeclared, Kind::Text) => return self.undeclared(cursor, kind, BYTES_CHOICES),
+            (Wire::DecimalUndeclared, Kind::Text) => return self.undeclared(cursor, kind, DECIMAL_CHOICES),
+            (Wire::Unscaled { scale, .. }, Kind::Text) => {
+                let text = cursor.text()?.raw;
+                if self.placeholder.is_text(text) {
+                    return Ok(Outcome::Unavailable);
+                }
+                unscaled(text, *scale, &mut self.bytes).ok_or_else(|| wrong(kind, wire))?
+            }
+            (Wire::VariableScale | Wire::Unscaled { .. } | Wire::DecimalUndeclared, Kind::Object) => {
+                let (scale, value) = scale_and_value(cursor)?.ok_or_else(|| wrong(kind, wire))?;
+                if self.placeholder.is_text(value) {
+                    return Ok(Outcome::Unavailable);
+                }
+                unscaled(value, scale, &mut self.bytes).ok_or_else(|| wrong(kind, wire))?
+            }
+            (Wire::VariableScale, Kind::Text) => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                if self.placeholder.is_text(text) {
+                    return Ok(Outcome::Unavailable);
+                }
+                return Err(wrong(kind, wire));
+            }
+            (Wire::Unsigned, Kind::Number) => {
+                let number = cursor.number()?;
+                match number.integer {
+                    Some(value) if value < 0 => Scalar::Decimal(Decimal { unscaled: i128::from(value.cast_unsigned()), scale: 0 }),
+                    Some(value) => Scalar::Integer(value),
+                    None => Scalar::Number(number.raw),
+                }
+            }
+            (Wire::Date | Wire::Time(_) | Wire::WallClock(_) | Wire::Instant { .. }, Kind::Number) => {
+                let number = cursor.number()?.integer.ok_or_else(|| wrong(kind, wire))?;
+                return self.counted(number, wire).ok_or_else(|| wrong(kind, wire))?;
+            }
+            (Wire::Date | Wire::Time(_) | Wire::WallClock(_) | Wire::Instant { .. }, Kind::Text) => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                return written(text, wire, &mut self.cut).ok_or_else(|| wrong(kind, wire));
+            }
+            (Wire::Structured(which), Kind::Object) => {
+                return structured(cursor, *which)?.ok_or_else(|| wrong(kind, wire));
+            }
+            _ => return Err(wrong(kind, wire)),
+        };
+        Ok(Outcome::Value(scalar))
+    }
+
+    fn undeclared(&self, cursor: &mut Cursor<'_>, kind: Kind, choices: &'static str) -> Result<Outcome<'static>, Problem> {
+        if self.placeholder.is_text(cursor.text()?.raw) {
+            return Ok(Outcome::Unavailable);
+        }
+        Err(Problem::Undeclared { found: kind.name(), choices })
+    }
+
+    /// A time as a number. The outer `None` = out of range for its type.
+    fn counted(&mut self, number: i64, wire: &Wire) -> Option<Result<Outcome<'static>, Problem>> {
+        let value = match wire {
+            Wire::Date => {
+                if !DATE_RANGE.contains(&number) {
+                    return Some(Ok(Outcome::Lost(Lost::Infinite)));
+                }
+                Scalar::Date(i32::try_from(number).ok()?)
+            }
+            Wire::Time(unit) => Scalar::Time(self.micros(number, *unit)?),
+            Wire::WallClock(None) | Wire::Instant { unit: None, .. } => {
+                return Some(Err(Problem::Undeclared { found: "a number", choices: TIME_CHOICES }));
+            }
+            Wire::WallClock(Some(unit)) | Wire::Instant { unit: Some(unit), .. } => {
+                let micros = if *unit == Unit::Nanos && (number == i64::MAX || number == i64::MIN) {
+                    None
+                } else {
+                    self.micros(number, *unit).filter(|micros| !INFINITE.contains(micros))
+                };
+                match (micros, wire) {
+                    (None, _) => return Some(Ok(Outcome::Lost(Lost::Infinite))),
+                    (Some(micros), Wire::WallClock(_)) => Scalar::WallClock(micros),
+                    (Some(micros), _) => Scalar::Instant(micros),
+                }
+            }
+            _ => return None,
+        };
+        Some(Ok(Outcome::Value(value)))
+    }
+
+    fn micros(&mut self, number: i64, unit: Unit) -> Option<i64> {
+        match unit {
+            Unit::Millis => number.checked_mul(1000),
+            Unit::Micros => Some(number),
+            Unit::Nanos => {
+                self.cut += u64::from(number % 1000 != 0);
+                Some(number.div_euclid(1000))
+            }
+        }
+    }
+
+    fn nested(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
+        if column.data_type() == &DataType::String {
+            if self.is_unavailable(cursor)? {
+                cursor.skip()?;
+                column.push_null();
+                return Ok(Read::Unavailable);
+            }
+            push(column, Scalar::Text(cursor.raw()?), wire)?;
+            return Ok(Read::Done);
+        }
+        let kind = cursor.kind()?;
+        if matches!(kind, Kind::Array | Kind::Object | Kind::Text) && !matches!(wire, Wire::Struct(_)) && self.is_unavailable(cursor)? {
+            cursor.skip()?;
+            column.push_null();
+            return Ok(Read::Unavailable);
+        }
+        match (wire, kind) {
+            (Wire::Array(wire), Kind::Array) => {
+                let fits = column.data_type().clone();
+                let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let mut elements = cursor.array()?;
+                while cursor.element(&mut elements)? {
+                    self.read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
+                }
+            }
+            (Wire::Struct(wires), Kind::Object) => {
+                let Some(fields) = column.fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                self.fields(cursor, wires, fields)?;
+            }
+            (Wire::Map(key, value), Kind::Object) => {
+                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let mut members = cursor.object()?;
+                while let Some(name) = cursor.member(&mut members)? {
+                    if **key != Wire::Text && **key != Wire::Anything {
+                        return Err(wrong(Kind::Object, wire));
+                    }
+                    let name = name.resolve(&mut self.text)?;
+                    push(keys, Scalar::Text(name), key)?;
+                    self.read(cursor, value, values)?;
+                }
+            }
+            (Wire::Map(key, value), Kind::Array) => {
+                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let mut pairs = cursor.array()?;
+                while cursor.element(&mut pairs)? {
+                    let mut pair = cursor.array()?;
+                    if !cursor.element(&mut pair)? || cursor.kind()? == Kind::Null {
+                        return Err(wrong(Kind::Array, wire));
+                    }
+                    self.read(cursor, key, keys)?;
+                    if !cursor.element(&mut pair)? {
+                        return Err(wrong(Kind::Array, wire));
+                    }
+                    self.read(cursor, value, values)?;
+                    if cursor.element(&mut pair)? {
+                        return Err(wrong(Kind::Array, wire));
+                    }
+                }
+            }
+            _ => return Err(wrong(kind, wire)),
+        }
+        column.close().map_err(|_| Problem::TooLarge)?;
+        Ok(Read::Done)
+    }
+
+    fn fields(&mut self, cursor: &mut Cursor<'_>, wires: &[(String, Wire)], fields: &mut [(String, Column)]) -> Result<(), Problem> {
+        let rows = fields.first().map_or(0, |(_, field)| field.len());
+        let mut members = cursor.object()?;
+        let mut scratch = Vec::new();
+        while let Some(key) = cursor.member(&mut members)? {
+            let name = key.resolve(&mut scratch)?;
+            let wire = wires.iter().find(|(wire, _)| wire.as_bytes() == name).map(|(_, wire)| wire);
+            let field = fields.iter_mut().find(|(field, _)| field.as_bytes() == name);
+            let (Some(wire), Some((name, field))) = (wire, field) else {
+                let raw = cursor.raw()?;
+                if raw != b"null" {
+                    self.extras.push((String::from_utf8_lossy(name).into_owned(), raw.to_vec()));
+                }
+                continue;
+            };
+            if field.len() > rows {
+                field.truncate(rows);
+                self.duplicates += 1;
+            }
+            let extras = self.extras.len();
+            let start = {
+                cursor.kind()?;
+                cursor.at()
+            };
+            match self.read(cursor, wire, field) {
+                Ok(Read::Done) => {}
+                Ok(Read::Unavailable | Read::Lost(_)) => self.extras.push((String::new(), cursor.since(start).to_vec())),
+                Err(problem) => return Err(around(problem, &DataType::String)),
+            }
+            for (path, _) in &mut self.extras[extras..] {
+                *path = if path.is_empty() { name.clone() } else { format!("{name}.{path}") };
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the next value is the placeholder of an array, map or text. Takes nothing.
+    fn is_unavailable(&mut self, cursor: &Cursor<'_>) -> Result<bool, Broken> {
+        let mut ahead = cursor.clone();
+        match ahead.kind()? {
+            Kind::Text => {
+                let text = ahead.text()?.raw;
+                Ok(self.placeholder.is_text(text))
+            }
+            Kind::Array => {
+                let mut elements = ahead.array()?;
+                if !ahead.element(&mut elements)? {
+                    return Ok(false);
+                }
+                match ahead.kind()? {
+                    Kind::Text => {
+                        let text = ahead.text()?.raw;
+                        Ok(self.placeholder.is_element(text) && !ahead.element(&mut elements)?)
+                    }
+                    Kind::Number => {
+                        let mut spelled = vec![ahead.number()?.integer];
+                        while spelled.len() < 256 && ahead.element(&mut elements)? {
+                            if ahead.kind()? != Kind::Number {
+                                return Ok(false);
+                            }
+                            spelled.push(ahead.number()?.integer);
+                        }
+                        Ok(self.placeholder.is_spelled(spelled.into_iter().map(|value| value.unwrap_or(i64::MAX))))
+                    }
+                    _ => Ok(false),
+                }
+            }
+            Kind::Object => {
+                let mut members = ahead.object()?;
+                let Some(key) = ahead.member(&mut members)? else { return Ok(false) };
+                if !self.placeholder.is_text(key.raw) || ahead.kind()? != Kind::Text {
+                    return Ok(false);
+                }
+                let value = ahead.text()?.raw;
+                Ok(self.placeholder.is_text(value) && ahead.member(&mut members)?.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Appends a value, or says what type would hold it.
+#[inline]
+fn push(column: &mut Column, scalar: Scalar<'_>, wire: &Wire) -> Result<(), Problem> {
+    column.push(scalar).map_err(|refused| match refused {
+        Refused::TooLarge => Problem::TooLarge,
+        Refused::DoesNotFit => {
+            let natural = wire.natural();
+            // A schema's own type first, unless the column has it already and the value is what is odd.
+            Problem::DoesNotFit(if natural == *column.data_type() { scalar.data_type() } else { natural_of(natural, scalar) })
+        }
+    })
+}
+
+/// The wire's type where it says one, else the value's.
+fn natural_of(natural: DataType, scalar: Scalar<'_>) -> DataType {
+    match (&natural, scalar) {
+        (DataType::String, Scalar::Decimal(_) | Scalar::Number(_)) | (DataType::Double, Scalar::Integer(_) | Scalar::Number(_)) => {
+            scalar.data_type()
+        }
+        _ => natural,
+    }
+}
+
+/// A problem inside a nested value is one of the column around it.
+fn around(problem: Problem, column: &DataType) -> Problem {
+    match problem {
+        Problem::DoesNotFit(_) => Problem::DoesNotFit(match column {
+            DataType::Array(_) | DataType::Struct(_) | DataType::Map(..) => DataType::String,
+            other => other.clone(),
+        }),
+        other => other,
+    }
+}
+
+fn wrong(found: Kind, wire: &Wire) -> Problem {
+    Problem::WrongType { found: found.name(), wanted: wanted(wire) }
+}
+
+/// What a value should have been, for messages.
+fn wanted(wire: &Wire) -> String {
+    match wire {
+        Wire::Boolean => "a boolean",
+        Wire::Integer(_) | Wire::Unsigned => "a whole number",
+        Wire::Float | Wire::Double | Wire::Number => "a number",
+        Wire::Digits => "digits",
+        Wire::Text | Wire::Set(_) => "text",
+        Wire::Anything => "anything",
+        Wire::Bytes(Form::Base64 | Form::Bits) => "base64",
+        Wire::Bytes(Form::Base64Url) => "base64 of the url alphabet",
+        Wire::Bytes(Form::Hex) => "hexadecimal digits",
+        Wire::BytesUndeclared => "bytes",
+        Wire::Unscaled { .. } => "base64 of an unscaled integer",
+        Wire::VariableScale => "an object of scale and value",
+        Wire::DecimalUndeclared => "a decimal",
+        Wire::Date => "days or an iso date",
+        Wire::Time(_) => "a time of day",
+        Wire::WallClock(_) => "a timestamp without zone",
+        Wire::Instant { .. } => "a timestamp with offset",
+        Wire::Structured(_) => "an object of date and time fields",
+        Wire::Array(_) => "an array",
+        Wire::Struct(_) => "an object",
+        Wire::Map(..) => "an object or an array of pairs",
+    }
+    .to_owned()
+}
+
+/// Days that a database's date can be; PostgreSQL's last is 5874897-12-31. Infinite ones arrive as numbers outside.
+const DATE_RANGE: std::ops::RangeInclusive<i64> = -2_147_000_000..=2_145_031_948;
+/// PostgreSQL's infinite timestamps in µs, as Debezium passes them on.
+const INFINITE: [i64; 2] = [9_223_372_036_825_200_000, -9_223_372_036_832_400_000];
+
+/// The most significant digits of a decimal number that comes back from a double as it went in.
+const DOUBLE_DIGITS: usize = 17;
+
+/// Digits of a number from its first that is not zero, exponent left out.
+pub(crate) fn significant(raw: &[u8]) -> usize {
+    let mantissa = raw.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    mantissa.filter(|byte| byte.is_ascii_digit()).skip_while(|byte| **byte == b'0').count()
+}
+
+fn special_number(text: &[u8]) -> Option<f64> {
+    match text {
+        b"NaN" | b"NAN" => Some(f64::NAN),
+        b"Infinity" | b"POSITIVE_INFINITY" => Some(f64::INFINITY),
+        b"-Infinity" | b"NEGATIVE_INFINITY" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// A number as text.
+pub(crate) fn number_text<'a>(text: &'a [u8], data_type: &DataType) -> Option<Result<Scalar<'a>, Lost>> {
+    if let Some(value) = special_number(text) {
+        return Some(match data_type {
+            DataType::Float | DataType::Double => Ok(Scalar::Double(value)),
+            DataType::String => Ok(Scalar::Text(text)),
+            _ => Err(Lost::NotANumber),
+        });
+    }
+    let long = || {
+        let mut cursor = Cursor::new(text);
+        cursor.number().is_ok() && cursor.end().is_ok()
+    };
+    (Decimal::parse(text).is_some() || long()).then_some(Ok(Scalar::Number(text)))
+}
+
+fn digits<'a>(text: &'a [u8], column: &Column) -> Option<Outcome<'a>> {
+    Some(match number_text(text, column.data_type())? {
+        Ok(scalar) => Outcome::Value(scalar),
+        Err(lost) => Outcome::Lost(lost),
+    })
+}
+
+/// A set's members in the order of their declaration, so that equal sets are equal texts.
+fn in_order<'s>(text: &'s [u8], order: &[String], out: &'s mut Vec<u8>) -> &'s [u8] {
+    let place = |member: &[u8]| order.iter().position(|allowed| allowed.as_bytes() == member);
+    let members: Vec<&[u8]> = text.split(|byte| *byte == b',').collect();
+    let places: Option<Vec<usize>> = members.iter().map(|member| place(member)).collect();
+    let Some(mut places) = places.filter(|places| !places.is_sorted()) else { return text };
+    places.sort_unstable();
+    out.clear();
+    for (at, place) in places.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(order.get(place).map_or(b"", String::as_bytes));
+    }
+    out
+}
+
+/// Bytes of a text in one of the forms.
+pub(crate) fn decode(form: Form, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    out.clear();
+    match form {
+        Form::Base64 => BASE64.decode_vec(text, out).ok()?,
+        Form::Base64Url => BASE64_URL.decode_vec(text, out).ok()?,
+        Form::Hex => *out = unhex(text)?,
+        Form::Bits => {
+            BASE64.decode_vec(text, out).ok()?;
+            out.reverse();
+        }
+    }
+    Some(())
+}
+
+/// A number from base64 of its unscaled integer.
+fn unscaled<'s>(text: &[u8], scale: i32, out: &'s mut Vec<u8>) -> Option<Scalar<'s>> {
+    out.clear();
+    if text.len() <= 24 {
+        // At most 18 bytes: no need for the heap.
+        let mut bytes = [0u8; 18];
+        let length = BASE64.decode_slice(text, &mut bytes).ok()?;
+        if let Some(decimal) = Decimal::from_big_endian(bytes.get(..length)?, scale) {
+            return Some(Scalar::Decimal(decimal));
+        }
+    }
+    BASE64.decode_vec(text, out).ok()?;
+    Some(match Decimal::from_big_endian(out, scale) {
+        Some(decimal) => Scalar::Decimal(decimal),
+        None => Scalar::Wide { unscaled: out, scale },
+    })
+}
+
+/// The two parts of a decimal that brings its own scale.
+fn scale_and_value<'a>(cursor: &mut Cursor<'a>) -> Result<Option<(i32, &'a [u8])>, Broken> {
+    let (mut scale, mut value) = (None, None);
+    let mut members = cursor.object()?;
+    while let Some(key) = cursor.member(&mut members)? {
+        match (key.raw, cursor.kind()?) {
+            (b"scale", Kind::Number) => scale = cursor.number()?.integer.and_then(|scale| i32::try_from(scale).ok()),
+            (b"value", Kind::Text) => value = Some(cursor.text()?.raw),
+            _ => cursor.skip()?,
+        }
+    }
+    Ok(scale.zip(value))
+}
+
+fn lost_or<T>(parsed: Parsed<T>, cut: &mut u64) -> Option<Result<T, Lost>> {
+    Some(match parsed {
+        Parsed::Value { value, cut: was_cut } => {
+            *cut += u64::from(was_cut);
+            Ok(value)
+        }
+        Parsed::ZeroDate => Err(Lost::ZeroDate),
+        Parsed::Infinite | Parsed::TooFar => Err(Lost::Infinite),
+        Parsed::Malformed => return None,
+    })
+}
+
+/// A date or time from its text, as a column of this wire takes it. `None` = not of the form.
+pub(crate) fn time_text(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Result<Scalar<'static>, Lost>> {
+    let scalar = match wire {
+        Wire::Date => match lost_or(parse_date(text), cut)? {
+            Ok(days) if DATE_RANGE.contains(&days) => Ok(Scalar::Date(i32::try_from(days).ok()?)),
+            Ok(_) => Err(Lost::Infinite),
+            Err(lost) => Err(lost),
+        },
+        Wire::Time(_) => lost_or(parse_time(text), cut)?.map(Scalar::Time),
+        Wire::WallClock(_) | Wire::Instant { .. } => match lost_or(parse_moment(text), cut)? {
+            Ok(Moment { micros, .. }) if INFINITE.contains(&micros) => Err(Lost::Infinite),
+            Ok(Moment { micros, offset }) => Ok(match (wire, offset) {
+                (Wire::WallClock(_), None | Some(0)) => Scalar::WallClock(micros),
+                (Wire::Instant { .. }, Some(_)) | (Wire::Instant { utc: true, .. }, None) => Scalar::Instant(micros),
+                _ => return None,
+            }),
+            Err(lost) => Err(lost),
+        },
+        _ => return None,
+    };
+    Some(scalar)
+}
+
+fn written(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Outcome<'static>> {
+    Some(match time_text(text, wire, cut)? {
+        Ok(scalar) => Outcome::Value(scalar),
+        Err(lost) => Outcome::Lost(lost),
+    })
+}
+
+/// A date or time from its parts. The inner `None` = a part is missing or out of range.
+fn structured(cursor: &mut Cursor<'_>, which: Structured) -> Result<Option<Outcome<'static>>, Broken> {
+    let mut parts = [None::<i64>; 8];
+    let mut special = false;
+    let mut members = cursor.object()?;
+    while let Some(key) = cursor.member(&mut members)? {
+        let part = match key.raw {
+            b"year" => 0,
+            b"month" => 1,
+            b"day" => 2,
+            b"hour" => 3,
+            b"minute" => 4,
+            b"second" => 5,
+            b"nanos" => 6,
+            b"offsetSeconds" => 7,
+            b"specialValue" => {
+                special |= cursor.kind()? != Kind::Null;
+                cursor.skip()?;
+                continue;
+            }
+            _ => {
+                cursor.skip()?;
+                continue;
+            }
+        };
+        if cursor.kind()? == Kind::Number {
+            parts[part] = cursor.number()?.integer;
+        } else {
+            cursor.skip()?;
+        }
+    }
+    if special {
+        return Ok(Some(Outcome::Lost(Lost::Infinite)));
+    }
+    Ok(assembled(parts, which).map(Outcome::Value))
+}
+
+fn assembled(parts: [Option<i64>; 8], which: Structured) -> Option<Scalar<'static>> {
+    let [year, month, day, hour, minute, second, nanos, offset] = parts;
+    let date = || {
+        let (year, month, day) = (year?, month?, day?);
+        let valid = (-1_000_000..=1_000_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+        valid.then(|| days(year, month, day))
+    };
+    let time = || {
+        let (hour, minute, second, nanos) = (hour?, minute?, second.unwrap_or(0), nanos.unwrap_or(0));
+        let valid =
+            (0..=24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second) && (0..1_000_000_000).contains(&nanos);
+        valid.then(|| (hour * 3600 + minute * 60 + second) * SECOND + nanos / 1000)
+    };
+    let moment = || date()?.checked_mul(DAY)?.checked_add(time()?);
+    Some(match which {
+        Structured::Date => Scalar::Date(i32::try_from(date()?).ok()?),
+        Structured::Time => Scalar::Time(time()?),
+        Structured::WallClock => Scalar::WallClock(moment()?),
+        Structured::Instant => {
+            let offset = offset.filter(|offset| offset.abs() <= 86_400)?;
+            Scalar::Instant(moment()?.checked_sub(offset * SECOND)?)
+        }
+    })
+}

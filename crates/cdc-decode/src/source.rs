@@ -1,0 +1,281 @@
+//! The `source` block of an envelope, and what flattened rows carry of it.
+
+use crate::json::{Broken, Cursor, Kind, Text};
+use crate::order::Order;
+use crate::position::{self, Claim, Position, Snapshot, binlog, parse_lsn};
+
+/// The parts of a `source` block that are used, borrowed from the message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Source<'a> {
+    pub connector: Option<Text<'a>>,
+    pub database: Option<Text<'a>>,
+    pub schema: Option<Text<'a>>,
+    pub table: Option<Text<'a>>,
+    /// The `snapshot` mark; `true` and `false` as JSON booleans in old releases.
+    pub snapshot: Option<Text<'a>>,
+    pub ts_ms: Option<i64>,
+    pub ts_us: Option<i64>,
+    pub lsn: Option<i64>,
+    pub sequence: Option<Text<'a>>,
+    pub file: Option<Text<'a>>,
+    pub pos: Option<i64>,
+    pub row: Option<i64>,
+    pub server_id: Option<i64>,
+    pub gtid: Option<Text<'a>>,
+    /// A number or text.
+    pub tx_id: Option<Text<'a>>,
+    pub commit_lsn: Option<Text<'a>>,
+    pub change_lsn: Option<Text<'a>>,
+    pub event_serial_no: Option<i64>,
+}
+
+/// A member of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Member {
+    Connector,
+    Database,
+    Schema,
+    Table,
+    Snapshot,
+    TsMs,
+    TsUs,
+    Lsn,
+    Sequence,
+    File,
+    Pos,
+    Row,
+    ServerId,
+    Gtid,
+    TxId,
+    CommitLsn,
+    ChangeLsn,
+    EventSerialNo,
+    /// One that nothing needs.
+    Other,
+}
+
+impl Member {
+    /// The member of a name.
+    pub(crate) fn named(name: &[u8]) -> Self {
+        match name {
+            b"connector" => Self::Connector,
+            b"db" => Self::Database,
+            b"schema" => Self::Schema,
+            b"table" => Self::Table,
+            b"snapshot" => Self::Snapshot,
+            b"ts_ms" => Self::TsMs,
+            b"ts_us" => Self::TsUs,
+            b"lsn" => Self::Lsn,
+            b"sequence" => Self::Sequence,
+            b"file" => Self::File,
+            b"pos" => Self::Pos,
+            b"row" => Self::Row,
+            b"server_id" => Self::ServerId,
+            b"gtid" => Self::Gtid,
+            b"txId" => Self::TxId,
+            b"commit_lsn" => Self::CommitLsn,
+            b"change_lsn" => Self::ChangeLsn,
+            b"event_serial_no" => Self::EventSerialNo,
+            _ => Self::Other,
+        }
+    }
+}
+
+const TRUE: Text<'static> = Text { raw: b"true", escaped: false };
+const FALSE: Text<'static> = Text { raw: b"false", escaped: false };
+
+impl<'a> Source<'a> {
+    /// Reads a block (an object; the caller has looked).
+    pub(crate) fn read(cursor: &mut Cursor<'a>, order: &mut Order<Member>) -> Result<Self, Broken> {
+        let mut source = Self::default();
+        let mut members = cursor.object()?;
+        let mut at = 0;
+        while let Some(member) = order.next(cursor, &mut members, &mut at, Member::named)? {
+            source.set(cursor, member)?;
+        }
+        Ok(source)
+    }
+
+    /// Takes the next value as one member.
+    #[inline]
+    pub(crate) fn set(&mut self, cursor: &mut Cursor<'a>, member: Member) -> Result<(), Broken> {
+        let text = match member {
+            Member::Other => return cursor.skip(),
+            Member::Connector => &mut self.connector,
+            Member::Database => &mut self.database,
+            Member::Schema => &mut self.schema,
+            Member::Table => &mut self.table,
+            Member::Sequence => &mut self.sequence,
+            Member::File => &mut self.file,
+            Member::Gtid => &mut self.gtid,
+            Member::CommitLsn => &mut self.commit_lsn,
+            Member::ChangeLsn => &mut self.change_lsn,
+            Member::Snapshot => {
+                self.snapshot = match cursor.kind()? {
+                    Kind::Boolean => Some(if cursor.boolean()? { TRUE } else { FALSE }),
+                    _ => text_of(cursor)?,
+                };
+                return Ok(());
+            }
+            Member::TxId => {
+                self.tx_id = match cursor.kind()? {
+                    Kind::Number => Some(Text { raw: cursor.number()?.raw, escaped: false }),
+                    _ => text_of(cursor)?,
+                };
+                return Ok(());
+            }
+            Member::TsMs => return number_of(cursor, &mut self.ts_ms),
+            Member::TsUs => return number_of(cursor, &mut self.ts_us),
+            Member::Lsn => return number_of(cursor, &mut self.lsn),
+            Member::Pos => return number_of(cursor, &mut self.pos),
+            Member::Row => return number_of(cursor, &mut self.row),
+            Member::ServerId => return number_of(cursor, &mut self.server_id),
+            Member::EventSerialNo => return number_of(cursor, &mut self.event_serial_no),
+        };
+        *text = text_of(cursor)?;
+        Ok(())
+    }
+
+    /// When the change happened at the source, µs since the epoch.
+    pub(crate) fn ts_micros(&self) -> Option<i64> {
+        self.ts_us.or_else(|| self.ts_ms.and_then(|ms| ms.checked_mul(1000)))
+    }
+
+    /// Whether its before-images are complete whatever the table's settings.
+    pub(crate) fn sends_full_rows(&self) -> bool {
+        self.connector.is_some_and(|connector| matches!(connector.raw, b"mysql" | b"mariadb" | b"sqlserver"))
+    }
+
+    fn snapshot_kind(&self) -> Snapshot {
+        match self.snapshot.map(|mark| mark.raw) {
+            None | Some(b"false" | b"") => Snapshot::No,
+            Some(b"incremental") => Snapshot::Incremental,
+            Some(_) => Snapshot::Initial,
+        }
+    }
+
+    /// What it says about the change's place. `read` = the operation is a snapshot read, for sources without the mark.
+    pub(crate) fn claim(&self, offset: i64, read: bool) -> Claim {
+        let snapshot = match self.snapshot_kind() {
+            Snapshot::No if read => Snapshot::Initial,
+            other => other,
+        };
+        let kind = self.position_kind();
+        let position = match kind {
+            position::Kind::Postgres => self.postgres(snapshot),
+            position::Kind::MySql => self.mysql(),
+            position::Kind::SqlServer => self.sqlserver(),
+            position::Kind::Offset => Some(Position::new(kind, [u128::try_from(offset).unwrap_or(0), 0, 0])),
+        };
+        Claim { position, kind, snapshot, ts_us: self.ts_micros() }
+    }
+
+    fn position_kind(&self) -> position::Kind {
+        match self.connector.map(|connector| connector.raw) {
+            Some(b"postgresql") => position::Kind::Postgres,
+            Some(b"mysql" | b"mariadb") => position::Kind::MySql,
+            Some(b"sqlserver") => position::Kind::SqlServer,
+            Some(_) => position::Kind::Offset,
+            None if self.lsn.is_some() => position::Kind::Postgres,
+            None if self.file.is_some() => position::Kind::MySql,
+            None if self.commit_lsn.is_some() => position::Kind::SqlServer,
+            None => position::Kind::Offset,
+        }
+    }
+
+    fn postgres(&self, snapshot: Snapshot) -> Option<Position> {
+        let sequence = self.sequence.map(|text| sequence(text.raw)).unwrap_or_default();
+        let lsn = self.lsn.and_then(|lsn| u128::try_from(lsn).ok()).or(sequence.1)?;
+        let parts = match snapshot {
+            Snapshot::Initial => [lsn, 0, 0],
+            Snapshot::No | Snapshot::Incremental => [sequence.0.unwrap_or(0).max(lsn), lsn, 0],
+        };
+        Some(Position::new(position::Kind::Postgres, parts))
+    }
+
+    fn mysql(&self) -> Option<Position> {
+        let (_, number) = binlog(self.file?.raw)?;
+        let number_of = |value: Option<i64>| u128::try_from(value.unwrap_or(0)).unwrap_or(0);
+        Some(Position::new(position::Kind::MySql, [u128::from(number), number_of(self.pos), number_of(self.row)]))
+    }
+
+    fn sqlserver(&self) -> Option<Position> {
+        let commit = parse_lsn(self.commit_lsn?.raw)?;
+        let change = match self.change_lsn {
+            Some(change) => parse_lsn(change.raw)?,
+            None => 0,
+        };
+        let serial = u128::try_from(self.event_serial_no.unwrap_or(0)).unwrap_or(0);
+        Some(Position::new(position::Kind::SqlServer, [commit, change, serial]))
+    }
+
+    /// The server's identity, `id:base name of its binlog` for MySQL; empty where the connector tells none.
+    pub(crate) fn write_server(&self, out: &mut Vec<u8>) {
+        out.clear();
+        if self.position_kind() != position::Kind::MySql {
+            return;
+        }
+        let Some((base, _)) = self.file.and_then(|file| binlog(file.raw)) else { return };
+        out.extend_from_slice(itoa::Buffer::new().format(self.server_id.unwrap_or(0)).as_bytes());
+        out.push(b':');
+        out.extend_from_slice(base);
+    }
+}
+
+/// PostgreSQL's pair of the last commit and the change, as JSON text inside JSON text: `[\"123\",\"456\"]`.
+fn sequence(raw: &[u8]) -> (Option<u128>, Option<u128>) {
+    let mut numbers = [None, None];
+    for (slot, part) in numbers.iter_mut().zip(raw.split(|byte| *byte == b',')) {
+        let digits = part.iter().skip_while(|byte| !byte.is_ascii_digit()).take_while(|byte| byte.is_ascii_digit());
+        *slot = digits.fold(None, |value: Option<u128>, byte| {
+            Some(value.unwrap_or(0).saturating_mul(10).saturating_add(u128::from(byte - b'0')).min(u128::from(u64::MAX)))
+        });
+    }
+    (numbers[0], numbers[1])
+}
+
+/// Text, or nothing for any other value.
+fn text_of<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Broken> {
+    if cursor.kind()? == Kind::Text {
+        return cursor.text().map(Some);
+    }
+    cursor.skip()?;
+    Ok(None)
+}
+
+/// A whole number, or nothing for any other value.
+#[inline]
+fn number_of(cursor: &mut Cursor<'_>, value: &mut Option<i64>) -> Result<(), Broken> {
+    if cursor.kind()? == Kind::Number {
+        *value = cursor.number()?.integer;
+        return Ok(());
+    }
+    *value = None;
+    cursor.skip()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pair_of_a_sequence_is_read_whatever_is_missing() {
+        assert_eq!(sequence(br#"[\"169761184\",\"169762152\"]"#), (Some(169_761_184), Some(169_762_152)));
+        assert_eq!(sequence(br#"[null,\"169711976\"]"#), (None, Some(169_711_976)));
+        assert_eq!(sequence(b"[null,null]"), (None, None));
+        assert_eq!(sequence(b""), (None, None));
+    }
+
+    #[test]
+    fn members_are_found_in_any_order() {
+        let mut order = Order::default();
+        for text in [
+            &br#"{"connector":"postgresql","lsn":5,"db":"d"}"#[..],
+            br#"{"db":"d","connector":"postgresql","lsn":5}"#,
+            br#"{"lsn":5, "x":[1,{}], "db" : "d","connector":"postgresql"}"#,
+        ] {
+            let source = Source::read(&mut Cursor::new(text), &mut order).unwrap();
+            assert_eq!((source.lsn, source.database.map(|text| text.raw)), (Some(5), Some(&b"d"[..])));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The columns a bronze table has besides the business columns.
+
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
+use tributary_specs::{Column as Spec, DataType};
+
+use crate::column::{Column, Refused};
+use crate::record::Record;
+
+/// Names of all columns of ours, and those of the change feed.
+const NAMES: [&str; 19] = [
+    "_op",
+    "_position",
+    "_before",
+    "_unavailable",
+    "_key_changed_from",
+    "_key_changed_to",
+    "_source",
+    "_topic",
+    "_partition",
+    "_offset",
+    "_file",
+    "_line",
+    "_event_time",
+    "_ingested_at",
+    "_rescued_data",
+    "_change_type",
+    "_commit_version",
+    "_commit_timestamp",
+    "_metadata",
+];
+
+/// Whether no business column may have this name.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name.starts_with("__") || is_ours(name)
+}
+
+/// Whether it is one of ours, whatever its case.
+pub(crate) fn is_ours(name: &str) -> bool {
+    NAMES.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+}
+
+/// The type of `_source`.
+fn source_type() -> DataType {
+    let text = |name| Spec::new(name, DataType::String);
+    DataType::Struct(vec![
+        text("connector"),
+        text("database"),
+        text("schema"),
+        text("table"),
+        text("snapshot"),
+        Spec::new("ts", DataType::Timestamp),
+        text("tx_id"),
+        text("server"),
+    ])
+}
+
+/// What `_source` says of a change.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SourceRow<'a> {
+    pub connector: Option<&'a [u8]>,
+    pub database: Option<&'a [u8]>,
+    pub schema: Option<&'a [u8]>,
+    pub table: Option<&'a [u8]>,
+    pub snapshot: Option<&'a [u8]>,
+    pub ts_us: Option<i64>,
+    pub tx_id: Option<&'a [u8]>,
+    pub server: Option<&'a [u8]>,
+}
+
+/// Columns of every decoded feed: where the record was, when it was made, what did not fit.
+#[derive(Debug)]
+pub(crate) struct Provenance {
+    position: Column,
+    topic: Column,
+    partition: Column,
+    offset: Column,
+    file: Column,
+    line: Column,
+    event_time: Column,
+    rescued: Column,
+}
+
+/// Columns only of change feeds.
+#[derive(Debug)]
+pub(crate) struct Change {
+    op: Column,
+    unavailable: Column,
+    source: Column,
+}
+
+#[inline]
+fn text(column: &mut Column, value: Option<&[u8]>) -> Result<(), Refused> {
+    match value {
+        Some(value) => column.push_bytes(value),
+        None => {
+            column.push_null();
+            Ok(())
+        }
+    }
+}
+
+#[inline]
+fn long(column: &mut Column, value: Option<i64>) -> Result<(), Refused> {
+    match value {
+        Some(value) => column.push_long(value),
+        None => {
+            column.push_null();
+            Ok(())
+        }
+    }
+}
+
+impl Provenance {
+    pub(crate) fn new() -> Self {
+        let column = |data_type| Column::new(&data_type);
+        Self {
+            position: column(DataType::String),
+            topic: column(DataType::String),
+            partition: column(DataType::Integer),
+            offset: column(DataType::Long),
+            file: column(DataType::String),
+            line: column(DataType::Long),
+            event_time: column(DataType::Timestamp),
+            rescued: column(DataType::String),
+        }
+    }
+
+    /// Appends a row. A record without topic has neither partition nor offset.
+    pub(crate) fn push(
+        &mut self,
+        record: &Record<'_>,
+        position: Option<&[u8]>,
+        event_time_us: Option<i64>,
+        rescued: &[u8],
+    ) -> Result<(), Refused> {
+        text(&mut self.position, position)?;
+        if record.topic.is_empty() {
+            self.topic.push_null();
+            self.partition.push_null();
+            self.offset.push_null();
+        } else {
+            self.topic.push_bytes(record.topic.as_bytes())?;
+            self.partition.push_integer(record.partition)?;
+            self.offset.push_long(record.offset)?;
+        }
+        text(&mut self.file, record.file.map(str::as_bytes))?;
+        long(&mut self.line, record.line)?;
+        let at = event_time_us.or_else(|| record.timestamp_ms.and_then(|ms| ms.checked_mul(1000)));
+        long(&mut self.event_time, at)?;
+        text(&mut self.rescued, (!rescued.is_empty()).then_some(rescued))
+    }
+
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        for column in [
+            &mut self.position,
+            &mut self.topic,
+            &mut self.partition,
+            &mut self.offset,
+            &mut self.file,
+            &mut self.line,
+            &mut self.event_time,
+            &mut self.rescued,
+        ] {
+            column.truncate(rows);
+        }
+    }
+
+    /// `_position`.
+    pub(crate) fn finish_position(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.position.finish()
+    }
+
+    /// `_topic` to `_rescued_data`, as [`provenance_columns`] names them.
+    pub(crate) fn finish(&mut self, ingested_at_us: i64) -> Result<Vec<ArrayRef>, ArrowError> {
+        let mut ingested_at = Column::new(&DataType::Timestamp);
+        for _ in 0..self.rescued.len() {
+            let _ = ingested_at.push_long(ingested_at_us);
+        }
+        Ok(vec![
+            self.topic.finish()?,
+            self.partition.finish()?,
+            self.offset.finish()?,
+            self.file.finish()?,
+            self.line.finish()?,
+            self.event_time.finish()?,
+            ingested_at.finish()?,
+            self.rescued.finish()?,
+        ])
+    }
+}
+
+impl Change {
+    pub(crate) fn new() -> Self {
+        Self {
+            op: Column::new(&DataType::String),
+            unavailable: Column::new(&DataType::Array(Box::new(DataType::String))),
+            source: Column::new(&source_type()),
+        }
+    }
+
+    /// Appends a row.
+    pub(crate) fn push<'n>(
+        &mut self,
+        op: &str,
+        unavailable: impl ExactSizeIterator<Item = &'n str>,
+        source: &SourceRow<'_>,
+    ) -> Result<(), Refused> {
+        self.op.push_bytes(op.as_bytes())?;
+        if unavailable.len() == 0 {
+            self.unavailable.push_null();
+        } else {
+            if let Some(names) = self.unavailable.element() {
+                for name in unavailable {
+                    names.push_bytes(name.as_bytes())?;
+                }
+            }
+            self.unavailable.close()?;
+        }
+        if let Some([connector, database, schema, table, snapshot, ts, tx_id, server]) = self.source.fields().map(Vec::as_mut_slice) {
+            text(&mut connector.1, source.connector)?;
+            text(&mut database.1, source.database)?;
+            text(&mut schema.1, source.schema)?;
+            text(&mut table.1, source.table)?;
+            text(&mut snapshot.1, source.snapshot)?;
+            long(&mut ts.1, source.ts_us)?;
+            text(&mut tx_id.1, source.tx_id)?;
+            text(&mut server.1, source.server)?;
+        }
+        self.source.close()
+    }
+
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.op.truncate(rows);
+        self.unavailable.truncate(rows);
+        self.source.truncate(rows);
+    }
+
+    /// `_op`.
+    pub(crate) fn finish_op(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.op.finish()
+    }
+
+    /// `_unavailable`.
+    pub(crate) fn finish_unavailable(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.unavailable.finish()
+    }
+
+    /// `_source`.
+    pub(crate) fn finish_source(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.source.finish()
+    }
+}
+
+/// `_op` and `_position`.
+pub(crate) fn change_head() -> [Spec; 2] {
+    [Spec::new("_op", DataType::String).not_null(), position_column()]
+}
+
+/// `_position`.
+pub(crate) fn position_column() -> Spec {
+    Spec::new("_position", DataType::String)
+}
+
+/// `_unavailable`.
+pub(crate) fn unavailable_column() -> Spec {
+    Spec::new("_unavailable", DataType::Array(Box::new(DataType::String)))
+}
+
+/// `_source`.
+pub(crate) fn source_column() -> Spec {
+    Spec::new("_source", source_type())
+}
+
+/// `_topic` to `_rescued_data`.
+pub(crate) fn provenance_columns() -> [Spec; 8] {
+    [
+        Spec::new("_topic", DataType::String),
+        Spec::new("_partition", DataType::Integer),
+        Spec::new("_offset", DataType::Long),
+        Spec::new("_file", DataType::String),
+        Spec::new("_line", DataType::Long),
+        Spec::new("_event_time", DataType::Timestamp),
+        Spec::new("_ingested_at", DataType::Timestamp),
+        Spec::new("_rescued_data", DataType::String),
+    ]
+}
