@@ -13,7 +13,7 @@ use crate::arrow::compute::SortOptions;
 use crate::arrow::error::ArrowError;
 use crate::arrow::row::{Row, RowConverter, Rows, SortField};
 use crate::events::{Events, Kind};
-use crate::leaves::leaf_array;
+use crate::leaves::{LeafSet, leaf_array};
 use crate::shape::{Order, Shape};
 
 /// An event of a slice, numbered through: visible rows, then retained events, then the batch.
@@ -147,9 +147,14 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether an event wrote a leaf, or may yet have it filled from the key before.
+    /// Whether an event itself wrote a leaf, whatever is or will be filled from the key before.
+    pub fn itself_wrote(&self, id: Id, leaf: usize) -> bool {
+        self.unwritten(id).is_none_or(|unwritten| !unwritten.contains(leaf))
+    }
+
+    /// Whether an event wrote a leaf, or may have it filled from the key before.
     pub fn may_write(&self, id: Id, leaf: usize) -> bool {
-        self.other_key(id).is_some() || self.wrote(id, leaf)
+        self.other_key(id).is_some() || self.itself_wrote(id, leaf)
     }
 
     /// Whether the event itself wrote every leaf.
@@ -159,7 +164,7 @@ impl<'a> Known<'a> {
     }
 
     /// Leaves the event itself did not write.
-    pub fn unwritten(&self, id: Id) -> Option<&'a crate::leaves::LeafSet> {
+    pub fn unwritten(&self, id: Id) -> Option<&'a LeafSet> {
         let (batch, row) = self.split(id);
         self.batches[batch].unwritten(row)
     }
@@ -259,10 +264,8 @@ impl<'a> Known<'a> {
         if self.kind(a) != Kind::Upsert || self.kind(b) != Kind::Upsert {
             return Ordering::Equal;
         }
-        let (left, right) = (self.unwritten(a), self.unwritten(b));
         for leaf in 0..self.shape.leaves.len() {
-            let wrote = |set: Option<&crate::leaves::LeafSet>| set.is_none_or(|set| !set.contains(leaf));
-            let (wrote_left, wrote_right) = (wrote(left), wrote(right));
+            let (wrote_left, wrote_right) = (self.itself_wrote(a, leaf), self.itself_wrote(b, leaf));
             let mut found = wrote_left.cmp(&wrote_right);
             if wrote_left && wrote_right {
                 found = self.compare_leaf(leaf, self.place(a), self.place(b));

@@ -79,8 +79,9 @@ fn is_null(known: &Known<'_>, leaf: usize, place: Place) -> bool {
 
 /// The events of `descending` that can still decide something when more arrive.
 ///
-/// An event is dropped when, for its row's existence and for every leaf it wrote, a greater event wrote the same; and, where
-/// cuts may come, one whose position is not earlier, so that no cut takes it and leaves this one.
+/// An event is dropped when, for its row's existence and for every leaf it wrote or may have filled, a greater event wrote the
+/// same itself (what was filled in may be taken back); and, where cuts may come, one whose position is not earlier, so that no
+/// cut takes it and leaves this one.
 pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id>, cuts: bool) -> Vec<Id> {
     let count = known.shape.leaves.len();
     let mut kept = Vec::new();
@@ -91,7 +92,7 @@ pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id
         let position = known.position(id);
         let open = |by: &Option<Option<&str>>| by.is_none_or(|by| cuts && by < position);
         let removes = known.kind(id).removes();
-        let wrote = |leaf: usize| removes || known.wrote(id, leaf);
+        let wrote = |leaf: usize| removes || known.itself_wrote(id, leaf);
         if open(&existence) || (0..count).any(|leaf| (removes || known.may_write(id, leaf)) && open(&written[leaf])) {
             kept.push(id);
         }

@@ -339,7 +339,8 @@ impl StateChange {
     /// Every key's truncates and cuts: those that a later one makes needless go.
     fn globals(&mut self, known: &Known<'_>, truncates: &[Id], cuts: &[Id], linked: bool) {
         let mut kept = crate::payload::undominated(known, truncates.iter().rev().copied(), known.shape.cuts());
-        let needless = if matches!(known.shape.form, Form::History { .. }) || linked { 0 } else { cuts.len().saturating_sub(1) };
+        let latest_is_enough = matches!(known.shape.form, Form::Current { soft_delete: false, .. }) && !linked;
+        let needless = if latest_is_enough { cuts.len().saturating_sub(1) } else { 0 };
         kept.extend(&cuts[needless..]);
         for id in known.ids_of(STATE).filter(|id| known.kind(*id).is_global() && !kept.contains(id)) {
             self.removed.push(known.place(id).row);

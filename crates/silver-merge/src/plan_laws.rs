@@ -456,13 +456,18 @@ fn some_events(palette: Palette) -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(any, 1..9).prop_map(|events| one_create_a_position(events.concat()))
 }
 
-/// A key is created at a position by one key change, and by nothing else at that position.
+/// A key is created at a position by one key change and by nothing else, and becomes one other key.
 fn one_create_a_position(events: Vec<Event>) -> Vec<Event> {
-    let creates: BTreeMap<(i64, u32), Event> =
-        events.iter().filter(|event| event.kind == Kind::Upsert && event.other.is_some()).map(|event| ((event.key, event.position), event.clone())).collect();
-    let legal = |event: &Event| creates.get(&(event.key, event.position)).is_none_or(|create| event.kind != Kind::Upsert || event == create);
-    let halves = |event: &Event| event.other.is_none() || event.kind == Kind::Upsert || creates.get(&(event.other.unwrap(), event.position)).is_some_and(|create| create.other == Some(event.key));
-    events.into_iter().filter(|event| legal(event) && halves(event)).collect()
+    let is_create = |event: &&Event| event.kind == Kind::Upsert && event.other.is_some();
+    let of_new: BTreeMap<(i64, u32), Event> = events.iter().filter(is_create).map(|event| ((event.key, event.position), event.clone())).collect();
+    let of_old: BTreeMap<(i64, u32), Event> = of_new.values().map(|event| ((event.other.unwrap(), event.position), event.clone())).collect();
+    let legal = |event: &Event| match (event.kind, event.other) {
+        (Kind::Upsert, Some(old)) => of_new.get(&(event.key, event.position)) == Some(event) && of_old.get(&(old, event.position)) == Some(event),
+        (Kind::Upsert, None) => !of_new.contains_key(&(event.key, event.position)),
+        (_, Some(new)) => of_old.get(&(event.key, event.position)).is_some_and(|create| create.key == new && of_new.get(&(new, event.position)) == Some(create)),
+        (_, None) => true,
+    };
+    events.into_iter().filter(legal).collect()
 }
 
 /// Events in any order, some twice, cut into batches. Where a current table is to resolve key changes, the events of a key come
