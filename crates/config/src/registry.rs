@@ -169,7 +169,7 @@ settings! {
 
     /// Most times a dataset plans again after another writer was first, before it gives up.
     attempts_max: NonZeroU32 = {
-        default: Some("10"),
+        default: Some("20"),
         value_name: "N",
         group: Group::Amount,
         programs: Program::RUNS,

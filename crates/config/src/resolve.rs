@@ -166,7 +166,7 @@ pub fn load(program: Program, matches: &ArgMatches, inputs: &Inputs) -> Result<L
     let resolved = Resolved::of([command_line, environment, dotenv, target, file.general]);
     let settings = Settings::read(&resolved, &mut errors);
     let Some(settings) = settings.filter(|_| errors.is_empty()) else { return Err(Refusal::new(errors)) };
-    if settings.base_checkpoint_path.is_some() && Program::RUNS.contains(&program) {
+    if settings.base_checkpoint_path.is_some() && program.moves_data() {
         warnings.push(Warning::NoCheckpoints);
     }
     Ok(Loaded { settings, warnings, program, resolved })

@@ -147,8 +147,6 @@ pub enum Program {
     Quarantine,
     /// `tributary sql`
     Sql,
-    /// `tributary demo`
-    Demo,
     /// `tributary-bronze`
     Bronze,
     /// `tributary-silver`
@@ -167,7 +165,6 @@ impl Program {
         Self::Show,
         Self::Quarantine,
         Self::Sql,
-        Self::Demo,
         Self::Bronze,
         Self::Silver,
         Self::Gold,
@@ -190,11 +187,15 @@ impl Program {
             Self::Show => "tributary show",
             Self::Quarantine => "tributary quarantine",
             Self::Sql => "tributary sql",
-            Self::Demo => "tributary demo",
             Self::Bronze => "tributary-bronze",
             Self::Silver => "tributary-silver",
             Self::Gold => "tributary-gold",
         }
+    }
+
+    /// Whether it moves data, and so speaks in the form of `--log-format`.
+    pub fn moves_data(self) -> bool {
+        Self::RUNS.contains(&self)
     }
 
     /// The settings this program has, in the order they are declared.
