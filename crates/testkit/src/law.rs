@@ -46,15 +46,8 @@ impl std::fmt::Display for Tried {
 impl Law {
     /// A law of this name, run for two seconds from a random seed, unless the environment says otherwise.
     pub fn new(name: &'static str) -> Self {
-        let number = |variable: &str| {
-            let text = env::var(variable).ok()?;
-            Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{variable}={text} is not a whole number")))
-        };
-        Self {
-            name,
-            budget: Duration::from_secs(number("TRIBUTARY_LAW_SECONDS").unwrap_or(2)),
-            seed: number("TRIBUTARY_LAW_SEED").unwrap_or_else(rand::random),
-        }
+        let seed = number("TRIBUTARY_LAW_SEED").unwrap_or_else(rand::random);
+        Self { name, budget: Duration::from_secs(2), seed }.within(Duration::from_secs(2))
     }
 
     /// The same law, starting from this seed.
@@ -64,10 +57,10 @@ impl Law {
         self
     }
 
-    /// The same law, run for this long; at least one case is always tried.
+    /// The same law, run for this long unless the environment says otherwise; at least one case is always tried.
     #[must_use]
     pub fn within(mut self, budget: Duration) -> Self {
-        self.budget = budget;
+        self.budget = number("TRIBUTARY_LAW_SECONDS").map_or(budget, Duration::from_secs);
         self
     }
 
@@ -80,7 +73,7 @@ impl Law {
     pub fn holds<S: Strategy>(&self, strategy: &S, property: impl Fn(S::Value, &mut Tried) -> Result<(), TestCaseError>) -> Tried {
         match self.first_failure(strategy, &property) {
             Ok(tried) => {
-                println!("law {}: {tried} in {:.1} s, seed {}", self.name, self.budget.as_secs_f64(), self.seed);
+                println!("law {}: {tried}, seed {}", self.name, self.seed);
                 tried
             }
             Err(failure) => panic!("law {} fails\n{failure}", self.name),
@@ -133,6 +126,11 @@ impl Law {
             seed = seed.wrapping_add(1);
         }
     }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a whole number")))
 }
 
 fn config() -> Config {

@@ -23,13 +23,29 @@ type Content = Vec<Option<Value>>;
 
 /// Everything known, looked at from one model.
 pub(super) struct Fold<'a> {
-    model: &'a Model,
-    events: &'a [Event],
+    known: Vec<Known<'a>>,
+}
+
+/// An event, what it wrote, and where it stands.
+struct Known<'a> {
+    event: &'a Event,
+    written: Leaves,
+    content: Content,
 }
 
 impl<'a> Fold<'a> {
-    pub(super) fn new(model: &'a Model, events: &'a [Event]) -> Self {
-        Self { model, events }
+    pub(super) fn new(model: &Model, events: &'a [Event]) -> Self {
+        let written: Vec<Leaves> = events.iter().map(|event| model.written(event)).collect();
+        let place = |path: &[String]| model.columns.iter().position(|column| *column == path[0]);
+        let mut paths: Vec<Vec<String>> = written.iter().flat_map(|leaves| leaves.keys().cloned()).collect();
+        paths.sort_by_key(|path| (place(path), path.clone()));
+        paths.dedup();
+        let known = |(event, written): (&'a Event, Leaves)| {
+            let content =
+                if event.kind == Kind::Upsert { paths.iter().map(|path| written.get(path).cloned()).collect() } else { Content::new() };
+            Known { event, written, content }
+        };
+        Self { known: events.iter().zip(written).map(known).collect() }
     }
 
     /// The steps of a key, each segment between two cuts after the one before it. Nothing of a segment stays at or behind the
@@ -39,10 +55,10 @@ impl<'a> Fold<'a> {
     }
 
     fn steps_before(&self, key: &[Value], end: Option<&str>) -> Vec<Step> {
-        let earlier = |event: &&Event| end.is_none_or(|end| event.position.as_deref() < Some(end));
-        let mine: Vec<&Event> =
-            self.events.iter().filter(|event| event.key == key || event.kind == Kind::Truncate).filter(earlier).collect();
-        let mut cuts: Vec<&str> = mine.iter().filter(|event| event.is_cut()).filter_map(|event| event.position.as_deref()).collect();
+        let concerns = |known: &&Known<'_>| known.event.key == key || known.event.kind == Kind::Truncate;
+        let earlier = |known: &&Known<'_>| end.is_none_or(|end| known.position() < Some(end));
+        let mine: Vec<&Known<'_>> = self.known.iter().filter(concerns).filter(earlier).collect();
+        let mut cuts: Vec<&str> = mine.iter().filter(|known| known.event.is_cut()).filter_map(|known| known.position()).collect();
         cuts.sort_unstable();
         cuts.dedup();
 
@@ -50,11 +66,11 @@ impl<'a> Fold<'a> {
         for segment in 0..=cuts.len() {
             let from = segment.checked_sub(1).map(|at| cuts[at]);
             let to = cuts.get(segment).copied();
-            let inside = |event: &&&Event| {
-                let position = event.position.as_deref();
-                !event.is_cut() && from.is_none_or(|from| position >= Some(from)) && to.is_none_or(|to| position < Some(to))
+            let inside = |known: &&Known<'_>| {
+                let position = known.position();
+                !known.event.is_cut() && from.is_none_or(|from| position >= Some(from)) && to.is_none_or(|to| position < Some(to))
             };
-            let found = self.segment(&mine.iter().filter(inside).copied().collect::<Vec<_>>());
+            let found = self.segment(mine.iter().copied().filter(inside).collect());
             if let Some(first) = found.first() {
                 steps.retain(|step| step.sequence < first.sequence);
             }
@@ -66,43 +82,22 @@ impl<'a> Fold<'a> {
         steps
     }
 
-    fn segment(&self, events: &[&Event]) -> Vec<Step> {
-        let mut ordered: Vec<_> = events.iter().map(|event| (self.order(event), *event)).collect();
-        ordered.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut leaves = None;
-        let step = |(order, event): (Order<'_>, &Event)| {
-            leaves = match event.kind {
+    fn segment(&self, mut events: Vec<&Known<'_>>) -> Vec<Step> {
+        events.sort_by(|a, b| a.order().cmp(&b.order()));
+        let mut leaves: Option<Leaves> = None;
+        let step = |known: &Known<'_>| {
+            leaves = match known.event.kind {
                 Kind::Delete | Kind::Truncate => None,
                 Kind::Upsert => {
-                    let mut state: Leaves = leaves.take().unwrap_or_default();
-                    state.extend(self.model.written(event));
-                    state.extend(self.handed_over(event));
+                    let mut state = leaves.take().unwrap_or_default();
+                    state.extend(known.written.clone());
+                    state.extend(self.handed_over(known.event));
                     Some(state)
                 }
             };
-            Step { sequence: order.0.clone(), state: leaves.clone() }
+            Step { sequence: known.sequence().clone(), state: leaves.clone() }
         };
-        ordered.into_iter().map(step).collect()
-    }
-
-    fn order<'e>(&self, event: &'e Event) -> Order<'e> {
-        let Some(sequence) = &event.sequence else { panic!("an upsert without a sequence: {event:?}") };
-        let removes = event.kind != Kind::Upsert;
-        let content = if removes { Content::new() } else { self.content(event) };
-        (sequence, event.position.as_deref(), removes, content)
-    }
-
-    fn content(&self, event: &Event) -> Content {
-        let written = self.model.written(event);
-        self.leaf_paths().iter().map(|path| written.get(path).cloned()).collect()
-    }
-
-    /// Every path any event wrote, column by column.
-    fn leaf_paths(&self) -> Vec<Vec<String>> {
-        let mut paths: Vec<Vec<String>> = self.events.iter().flat_map(|event| self.model.written(event).into_keys()).collect();
-        paths.sort_by_key(|path| (self.model.columns.iter().position(|column| *column == path[0]), path.clone()));
-        paths.dedup();
-        paths
+        events.into_iter().map(step).collect()
     }
 
     /// What the source did not send with a new key: what the old key had just before.
@@ -113,4 +108,17 @@ impl<'a> Fold<'a> {
     }
 }
 
-type Order<'e> = (&'e Value, Option<&'e str>, bool, Content);
+impl Known<'_> {
+    fn position(&self) -> Option<&str> {
+        self.event.position.as_deref()
+    }
+
+    fn sequence(&self) -> &Value {
+        self.event.sequence.as_ref().unwrap_or_else(|| panic!("an upsert without a sequence: {:?}", self.event))
+    }
+
+    /// The total order.
+    fn order(&self) -> (&Value, Option<&str>, bool, &Content) {
+        (self.sequence(), self.position(), self.event.kind != Kind::Upsert, &self.content)
+    }
+}

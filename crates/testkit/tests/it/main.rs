@@ -3,4 +3,6 @@
 mod frames;
 mod messages;
 mod oracle_cases;
+mod recordings;
 mod stores;
+mod strategies;
