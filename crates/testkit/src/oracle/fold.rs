@@ -23,7 +23,8 @@ type Content = Vec<Option<Value>>;
 
 /// Everything known, looked at from one model.
 pub(super) struct Fold<'a> {
-    known: Vec<Known<'a>>,
+    of_key: BTreeMap<&'a [Value], Vec<Known<'a>>>,
+    of_every_key: Vec<Known<'a>>,
 }
 
 /// An event, what it wrote, and where it stands.
@@ -45,7 +46,14 @@ impl<'a> Fold<'a> {
                 if event.kind == Kind::Upsert { paths.iter().map(|path| written.get(path).cloned()).collect() } else { Content::new() };
             Known { event, written, content }
         };
-        Self { known: events.iter().zip(written).map(known).collect() }
+        let mut fold = Self { of_key: BTreeMap::new(), of_every_key: Vec::new() };
+        for known in events.iter().zip(written).map(known) {
+            match known.event.kind {
+                Kind::Truncate => fold.of_every_key.push(known),
+                Kind::Upsert | Kind::Delete => fold.of_key.entry(&known.event.key).or_default().push(known),
+            }
+        }
+        fold
     }
 
     /// The steps of a key, each segment between two cuts after the one before it. Nothing of a segment stays at or behind the
@@ -55,9 +63,8 @@ impl<'a> Fold<'a> {
     }
 
     fn steps_before(&self, key: &[Value], end: Option<&str>) -> Vec<Step> {
-        let concerns = |known: &&Known<'_>| known.event.key == key || known.event.kind == Kind::Truncate;
         let earlier = |known: &&Known<'_>| end.is_none_or(|end| known.position() < Some(end));
-        let mine: Vec<&Known<'_>> = self.known.iter().filter(concerns).filter(earlier).collect();
+        let mine: Vec<&Known<'_>> = self.of_key.get(key).into_iter().flatten().chain(&self.of_every_key).filter(earlier).collect();
         let mut cuts: Vec<&str> = mine.iter().filter(|known| known.event.is_cut()).filter_map(|known| known.position()).collect();
         cuts.sort_unstable();
         cuts.dedup();
