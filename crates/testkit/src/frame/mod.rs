@@ -21,6 +21,7 @@ use std::fmt;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use tributary_specs::Column;
 
 use crate::value::Value;
 
@@ -53,6 +54,28 @@ impl Frame {
             .collect();
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Self(RecordBatch::try_new_with_options(schema, columns, &options).expect("rows that fit the schema"))
+    }
+
+    /// Rows of values under these columns.
+    ///
+    /// # Panics
+    /// As [`Self::from_rows`].
+    pub fn of(columns: &[Column], rows: &[Vec<Value>]) -> Self {
+        Self::from_rows(SchemaRef::new(Column::all_to_arrow(columns)), rows)
+    }
+
+    /// JSON objects under these columns: numbers, text and nested values in the forms of [`frame!`](crate::frame!); what an
+    /// object does not have is null.
+    ///
+    /// # Panics
+    /// When a value does not fit its column; the message names row and column.
+    pub fn from_json<'a>(columns: &[Column], rows: impl IntoIterator<Item = &'a serde_json::Value>) -> Self {
+        let value = |at: usize, row: &serde_json::Value, column: &Column| {
+            let json = row.get(&column.name).unwrap_or(&serde_json::Value::Null);
+            text::from_json(json, &column.data_type.to_arrow()).unwrap_or_else(|why| panic!("row {at}, column {}: {why}", column.name))
+        };
+        let row = |(at, row)| columns.iter().map(|column| value(at, row, column)).collect();
+        Self::of(columns, &rows.into_iter().enumerate().map(row).collect::<Vec<_>>())
     }
 
     /// The text of [`frame!`](crate::frame!).

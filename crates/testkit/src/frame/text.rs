@@ -181,7 +181,8 @@ fn to_json(value: &Value, data_type: &DataType) -> Json {
     }
 }
 
-fn from_json(json: &Json, data_type: &DataType) -> Result<Value, String> {
+/// The value of a JSON value of this type.
+pub(super) fn from_json(json: &Json, data_type: &DataType) -> Result<Value, String> {
     match (json, data_type) {
         (Json::Null, _) => Ok(Value::Null),
         (Json::Array(elements), DataType::List(element) | DataType::FixedSizeList(element, _)) => {

@@ -198,6 +198,24 @@ fn a_key_that_comes_twice_is_compared_as_a_bag_within_the_key() {
 }
 
 #[test]
+fn json_objects_become_rows_of_declared_columns() {
+    let columns = frame!("id: long! | at: timestamp | tags: array<string> | amount: decimal(6,2)\n1 | null | null | null");
+    let columns = tributary_specs::Column::all_from_arrow(&columns.schema()).expect("Delta types");
+    let rows = [
+        serde_json::json!({ "id": 1, "at": "2026-02-01T00:00:00-06:00", "tags": ["a", null], "amount": "1.5" }),
+        serde_json::json!({ "id": 2, "amount": 7 }),
+    ];
+    let expected = frame!(
+        r#"
+        id: long! | at: timestamp        | tags: array<string> | amount: decimal(6,2)
+        1         | 2026-02-01T06:00:00Z | ["a", null]         | 1.50
+        2         | null                 | null                | 7.00
+        "#
+    );
+    tributary_testkit::assert_frames_eq!(Frame::from_json(&columns, &rows), expected);
+}
+
+#[test]
 fn a_frame_literal_says_what_is_wrong_with_it() {
     for (text, problem) in [
         ("", "there is no header"),
