@@ -1,8 +1,10 @@
 //! The history of a key: a row for each run of events that are equal in the tracked leaves.
 //!
-//! The fold is over all events of the key in the total order. An upsert equal to the open run in the tracked leaves extends it
-//! and lends it its values; another closes it at its own point and opens the next; a delete closes it. A run whose two ends
-//! are one point shows no row. A point is a value of the declared sequence, else a position.
+//! In the total order an upsert writes its leaves and leaves the others as they are; a delete leaves nothing. Of the events of
+//! one point the last counts; equal neighbours in the tracked leaves are one row, with the last one's values. A point is a
+//! value of the declared sequence, else a position.
+//!
+//! Cuts part the events by position. What a cut takes ends at its greatest point, and never follows what the cut leaves.
 
 use std::cmp::Ordering;
 
@@ -19,54 +21,80 @@ pub(crate) struct HistoryRow {
     pub start: Place,
     /// Where `__END_AT` stands; none while the run is open.
     pub end: Option<Place>,
-    /// The events of the run.
+    /// The events of the run, one a point.
     pub events: Vec<Id>,
 }
 
-/// One step of the fold.
-#[derive(Debug, Clone, Copy)]
-struct Step<'a> {
-    /// The event, or the cut.
+/// What the key is from a point on.
+#[derive(Debug, Clone)]
+struct Step {
+    /// The event, or the last one a cut takes.
     id: Id,
-    /// Where its point stands.
-    point: Place,
-    position: Option<&'a str>,
+    /// Its row; none after a delete or a cut.
+    payload: Option<Payload>,
 }
 
 /// Folds the events of a key, ascending in the total order; `cuts` are its own and every key's, in any order.
 pub(crate) fn fold_history(known: &Known<'_>, ascending: &[Id], cuts: &[Id], tracked: &[usize]) -> Vec<HistoryRow> {
-    let mut rows = Vec::new();
-    let mut open: Option<HistoryRow> = None;
-    let mut values: Option<Payload> = None;
-    for step in steps(known, ascending, cuts) {
-        if known.kind(step.id) != Kind::Upsert {
-            close(known, open.take(), step.point, &mut rows);
-            values = None;
-            continue;
-        }
-        let payload = inherit(known, step.id, values.as_ref());
-        match &mut open {
-            Some(run) if run.payload.equals(known, &payload, tracked.iter().copied()) => {
+    let mut rows: Vec<HistoryRow> = Vec::new();
+    let steps = steps(known, ascending, cuts);
+    for step in steps.chunk_by(|a, b| compare_points(known, a.id, b.id).is_eq()).filter_map(<[Step]>::last) {
+        let point = known.place(step.id);
+        let open = rows.last_mut().filter(|run| run.end.is_none());
+        match (&step.payload, open) {
+            (Some(payload), Some(run)) if run.payload.equals(known, payload, tracked.iter().copied()) => {
                 run.payload = payload.clone();
                 run.events.push(step.id);
             }
-            run => {
-                close(known, run.take(), step.point, &mut rows);
-                *run = Some(HistoryRow { payload: payload.clone(), start: step.point, end: None, events: vec![step.id] });
+            (payload, open) => {
+                if let Some(run) = open {
+                    run.end = Some(point);
+                }
+                rows.extend(payload.clone().map(|payload| HistoryRow { payload, start: point, end: None, events: vec![step.id] }));
             }
         }
-        values = Some(payload);
     }
-    rows.extend(open);
     rows
 }
 
-fn close(known: &Known<'_>, run: Option<HistoryRow>, end: Place, rows: &mut Vec<HistoryRow>) {
-    if let Some(mut run) = run
-        && known.compare_point(run.start, end) == Ordering::Less
-    {
-        run.end = Some(end);
-        rows.push(run);
+fn compare_points(known: &Known<'_>, a: Id, b: Id) -> Ordering {
+    known.compare_point(known.place(a), known.place(b))
+}
+
+/// The steps of the key, each part between two cuts after the one before it.
+fn steps(known: &Known<'_>, ascending: &[Id], cuts: &[Id]) -> Vec<Step> {
+    let mut cuts: Vec<Option<&str>> = cuts.iter().map(|cut| known.position(*cut)).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    let mut steps = Vec::new();
+    for (at, part) in parts(known, ascending, &cuts).into_iter().enumerate() {
+        if let Some(first) = part.first().copied() {
+            steps.retain(|step: &Step| compare_points(known, step.id, first).is_lt());
+        }
+        fold_part(known, &part, &mut steps);
+        if at < cuts.len()
+            && let Some(Step { id, .. }) = steps.last().cloned()
+        {
+            steps.push(Step { id, payload: None });
+        }
+    }
+    steps
+}
+
+/// The events between each two cuts, in order.
+fn parts(known: &Known<'_>, ascending: &[Id], cuts: &[Option<&str>]) -> Vec<Vec<Id>> {
+    let mut parts = vec![Vec::new(); cuts.len() + 1];
+    for id in ascending {
+        parts[cuts.partition_point(|cut| *cut <= known.position(*id))].push(*id);
+    }
+    parts
+}
+
+fn fold_part(known: &Known<'_>, ascending: &[Id], steps: &mut Vec<Step>) {
+    let mut values: Option<Payload> = None;
+    for &id in ascending {
+        values = (known.kind(id) == Kind::Upsert).then(|| inherit(known, id, values.as_ref()));
+        steps.push(Step { id, payload: values.clone() });
     }
 }
 
@@ -80,31 +108,4 @@ fn inherit(known: &Known<'_>, id: Id, before: Option<&Payload>) -> Payload {
         false => before.and_then(|before| before.place(known, leaf)),
     };
     Payload::Parts((0..known.shape.leaves.len()).map(part).collect())
-}
-
-/// The events in order, with each cut as a delete behind the greatest event it removes.
-fn steps<'a>(known: &'a Known<'_>, ascending: &[Id], cuts: &[Id]) -> Vec<Step<'a>> {
-    let mut steps: Vec<_> = ascending.iter().map(|id| Step { id: *id, point: known.place(*id), position: known.position(*id) }).collect();
-    if cuts.is_empty() {
-        return steps;
-    }
-    let mut cuts: Vec<Id> = cuts.to_vec();
-    cuts.sort_by_key(|cut| known.position(*cut));
-    cuts.dedup_by_key(|cut| known.position(*cut));
-    // For each cut the greatest event between the cut before and it.
-    let mut removed: Vec<Option<Id>> = vec![None; cuts.len()];
-    for id in ascending {
-        let at = cuts.partition_point(|cut| known.position(*cut) <= known.position(*id));
-        if let Some(removed) = removed.get_mut(at) {
-            *removed = Some(*id);
-        }
-    }
-    for (cut, removed) in cuts.into_iter().zip(removed).filter_map(|(cut, removed)| Some((cut, removed?))) {
-        let point = known.place(if known.shape.sequence { removed } else { cut });
-        let step = Step { id: cut, point, position: known.position(cut) };
-        let before = |other: &Step<'_>| known.compare_point(other.point, point).then_with(|| other.position.cmp(&step.position)).is_lt();
-        let at = steps.partition_point(before);
-        steps.insert(at, step);
-    }
-    steps
 }

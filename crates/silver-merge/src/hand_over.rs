@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::events::Kind;
 use crate::known::{Id, Known};
-use crate::payload::{Payload, survive, undominated};
+use crate::payload::{By, Payload, survive, undominated};
 
 /// Which key of an event is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub(crate) fn is_needed(known: &Known<'_>, link: &Link, to: Option<&Group>, kept
 /// The events and the cut the old key keeps because of a link.
 pub(crate) fn kept_for(known: &Known<'_>, link: &Link, from: &Group, global_cuts: &[Id]) -> Vec<Id> {
     let position = known.position(link.at);
-    let mut kept = undominated(known, as_of(known, from, global_cuts, position), known.shape.cuts());
+    let mut kept = undominated(known, as_of(known, from, global_cuts, position), known.shape.cuts(), By::AnyEvent);
     kept.extend(cut_before(known, from, global_cuts, position).filter(|cut| !known.kind(*cut).is_global()));
     kept
 }

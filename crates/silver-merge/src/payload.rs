@@ -77,12 +77,21 @@ fn is_null(known: &Known<'_>, leaf: usize, place: Place) -> bool {
     known.leaf_arrays(leaf)[usize::from(place.batch)].is_null(place.row as usize)
 }
 
+/// What makes an event needless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// A greater event.
+    AnyEvent,
+    /// A greater upsert.
+    Upserts,
+}
+
 /// The events of `descending` that can still decide something when more arrive.
 ///
 /// An event is dropped when, for its row's existence and for every leaf it wrote or may have filled, a greater event wrote the
 /// same itself (what was filled in may be taken back); and, where cuts may come, one whose position is not earlier, so that no
 /// cut takes it and leaves this one.
-pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id>, cuts: bool) -> Vec<Id> {
+pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id>, cuts: bool, by: By) -> Vec<Id> {
     let count = known.shape.leaves.len();
     let mut kept = Vec::new();
     // The greatest position among the greater events that wrote it: of the row's existence, and of each leaf once events differ.
@@ -95,6 +104,9 @@ pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id
         let wrote = |leaf: usize| removes || known.itself_wrote(id, leaf);
         if open(&existence) || (0..count).any(|leaf| (removes || known.may_write(id, leaf)) && open(&written[leaf])) {
             kept.push(id);
+        }
+        if removes && by == By::Upserts {
+            continue;
         }
         existence = existence.max(Some(position));
         written.iter_mut().enumerate().filter(|(leaf, _)| wrote(*leaf)).for_each(|(_, by)| *by = (*by).max(Some(position)));

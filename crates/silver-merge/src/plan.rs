@@ -24,7 +24,7 @@ use crate::fold_current::{CurrentRow, fold_current};
 use crate::fold_history::{HistoryRow, fold_history};
 use crate::hand_over::{Group, GroupOf, KeyOf, Link, hand_over, is_needed, kept_for, key_bytes, links};
 use crate::known::{INCOMING, Id, Known, STATE, VISIBLE};
-use crate::payload::Payload;
+use crate::payload::{By, Payload, undominated};
 use crate::shape::{Form, Order, Shape};
 
 /// What a batch meets: all of it restricted to the keys of one slice.
@@ -240,16 +240,10 @@ fn fold(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &[Id
 }
 
 fn current(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &[Id], soft_delete: bool) -> Folded {
-    let latest = |cuts: &[Id]| cuts.last().copied();
-    let later = |a: Id, b: Id| if known.position(a) < known.position(b) { b } else { a };
-    let own_cut = latest(&group.cuts);
-    let cut = match (latest(global_cuts), own_cut) {
-        (Some(global), Some(own)) => Some(later(global, own)),
-        (global, own) => global.or(own),
-    };
-    let mut fold = fold_current(known, &group.events, cut, soft_delete);
+    let mut cuts: Vec<Id> = group.cuts.iter().chain(global_cuts).copied().collect();
+    cuts.sort_by_key(|cut| known.position(*cut));
+    let mut fold = fold_current(known, &group.events, &cuts, &order_of(known.shape), soft_delete);
     fold.kept.retain(|id| !known.kind(*id).is_global());
-    fold.kept.extend(cut.filter(|cut| Some(*cut) == own_cut));
     let Some(row) = fold.row else { return Folded { rows: Vec::new(), kept: fold.kept, covers: false, shown: Vec::new() } };
     let all = 0..known.shape.leaves.len();
     let is_removed = |id: Id| inputs.removed.is_some_and(|removed| removed.is_valid(id as usize) && removed.value(id as usize));
@@ -338,8 +332,11 @@ struct StateChange {
 impl StateChange {
     /// Every key's truncates and cuts: those that a later one makes needless go.
     fn globals(&mut self, known: &Known<'_>, truncates: &[Id], cuts: &[Id], linked: bool) {
-        let mut kept = crate::payload::undominated(known, truncates.iter().rev().copied(), known.shape.cuts());
         let latest_is_enough = matches!(known.shape.form, Form::Current { soft_delete: false, .. }) && !linked;
+        let mut kept = match latest_is_enough {
+            true => undominated(known, truncates.iter().rev().copied(), known.shape.cuts(), By::AnyEvent),
+            false => truncates.to_vec(),
+        };
         let needless = if latest_is_enough { cuts.len().saturating_sub(1) } else { 0 };
         kept.extend(&cuts[needless..]);
         for id in known.ids_of(STATE).filter(|id| known.kind(*id).is_global() && !kept.contains(id)) {

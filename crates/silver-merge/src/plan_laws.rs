@@ -353,64 +353,65 @@ mod plainly {
         keys.into_iter().flat_map(|key| if mode.history { history(mode, &events, key) } else { current(mode, &events, key) }).collect()
     }
 
-    fn current(mode: Mode, events: &[Event], key: i64) -> Vec<Row> {
+    /// What the key is after each event that counts, part after part between the cuts.
+    fn steps(mode: Mode, events: &[Event], key: i64) -> Vec<(i64, Option<[Value; 2]>)> {
         let own = of_key(mode, events, key);
-        let cut = cuts(events, key).into_iter().max();
-        let alive: Vec<Event> = own.iter().filter(|event| cut.is_none_or(|cut| event.position >= cut)).cloned().collect();
-        if alive.last().is_some_and(|event| event.kind == Kind::Upsert) {
-            return vec![(key, shown(leaves(&alive)), None, None, false)];
+        let cuts: Vec<u32> = cuts(events, key).into_iter().collect();
+        let point = |event: &Event| if mode.sequence { event.sequence } else { i64::from(event.position) };
+        let mut steps: Vec<(i64, Option<[Value; 2]>)> = Vec::new();
+        for part in 0..=cuts.len() {
+            let inside = |event: &&Event| (part == 0 || event.position >= cuts[part - 1]) && (part == cuts.len() || event.position < cuts[part]);
+            let mut values: Option<[Value; 2]> = None;
+            let mut found = Vec::new();
+            for event in own.iter().filter(inside) {
+                let written = |before: Option<[Value; 2]>| {
+                    let mut after = before.unwrap_or([Value::Unwritten; 2]);
+                    (0..2).filter(|at| event.values[*at] != Value::Unwritten).for_each(|at| after[at] = event.values[at]);
+                    after
+                };
+                values = (event.kind == Kind::Upsert).then(|| written(values));
+                found.push((point(event), values));
+            }
+            // A removed row that stays shows what it was last, wherever that stood.
+            if !mode.soft_delete && let Some(first) = found.first() {
+                steps.retain(|step| step.0 < first.0);
+            }
+            steps.extend(found);
+            if part < cuts.len() && let Some(last) = steps.last().copied() {
+                steps.push((last.0, None));
+            }
         }
-        let upserts: Vec<Event> = own.into_iter().filter(|event| event.kind == Kind::Upsert).collect();
-        if mode.soft_delete && !upserts.is_empty() { vec![(key, shown(leaves(&upserts)), None, None, true)] } else { Vec::new() }
+        steps
+    }
+
+    fn current(mode: Mode, events: &[Event], key: i64) -> Vec<Row> {
+        let steps = steps(mode, events, key);
+        if mode.earliest && !mode.lead {
+            return of_key(mode, events, key).last().map(|event| (key, shown(event.values), None, None, false)).into_iter().collect();
+        }
+        if let Some((_, Some(values))) = steps.last() {
+            return vec![(key, shown(*values), None, None, false)];
+        }
+        let latest = steps.iter().rev().find_map(|step| step.1).filter(|_| mode.soft_delete);
+        latest.map(|values| (key, shown(values), None, None, true)).into_iter().collect()
     }
 
     fn history(mode: Mode, events: &[Event], key: i64) -> Vec<Row> {
-        let own = of_key(mode, events, key);
-        let point = |event: &Event| if mode.sequence { event.sequence } else { i64::from(event.position) };
-        // (point, position, what): a cut sorts before the events of its own point and position.
-        let mut steps: Vec<(i64, u32, usize, Option<Event>)> =
-            own.iter().enumerate().map(|(at, event)| (point(event), event.position, at + 1, Some(event.clone()))).collect();
-        let cuts: Vec<u32> = cuts(events, key).into_iter().collect();
-        for (at, cut) in cuts.iter().enumerate() {
-            let from = if at == 0 { 0 } else { cuts[at - 1] };
-            let removed = own.iter().filter(|event| (from..*cut).contains(&event.position)).max_by(|a, b| compare(mode, a, b));
-            if let Some(removed) = removed {
-                steps.push((if mode.sequence { removed.sequence } else { i64::from(*cut) }, *cut, 0, None));
-            }
-        }
-        steps.sort_by_key(|(point, position, rank, _)| (*point, if mode.positions { *position } else { 0 }, *rank));
-        let mut rows: Vec<Row> = Vec::new();
-        let mut open: Option<(i64, [Value; 2])> = None;
-        let mut values = [Value::Unwritten; 2];
-        let mut close = |open: &mut Option<(i64, [Value; 2])>, end: Option<i64>| {
-            if let Some((start, values)) = open.take() {
-                if end != Some(start) {
-                    rows.push((key, shown(values), Some(start), end, false));
-                }
-            }
-        };
-        for (point, _, _, event) in steps {
-            let Some(event) = event.filter(|event| event.kind == Kind::Upsert) else {
-                close(&mut open, Some(point));
-                values = [Value::Unwritten; 2];
-                continue;
-            };
-            for at in 0..2 {
-                if event.values[at] != Value::Unwritten {
-                    values[at] = event.values[at];
-                }
-            }
-            let tracked = |values: [Value; 2]| if mode.track_first { shown(values)[..1].to_vec() } else { shown(values).to_vec() };
-            match &mut open {
-                Some((_, shown)) if tracked(*shown) == tracked(values) => *shown = values,
-                _ => {
-                    close(&mut open, Some(point));
-                    open = Some((point, values));
+        let mut rows: Vec<(i64, Option<i64>, [Value; 2])> = Vec::new();
+        let tracked = |values: [Value; 2]| if mode.track_first { shown(values)[..1].to_vec() } else { shown(values).to_vec() };
+        for (point, values) in steps(mode, events, key).chunk_by(|a, b| a.0 == b.0).filter_map(|chunk| chunk.last().copied()) {
+            let open = rows.last_mut().filter(|row| row.1.is_none());
+            match (values, open) {
+                (Some(values), Some(open)) if tracked(values) == tracked(open.2) => open.2 = values,
+                (values, open) => {
+                    if let Some(open) = open {
+                        open.1 = Some(point);
+                    }
+                    rows.extend(values.map(|values| (point, None, values)));
                 }
             }
         }
-        close(&mut open, None);
-        rows
+        rows.into_iter().map(|(start, end, values)| (key, shown(values), Some(start), end, false)).collect()
     }
 }
 
@@ -544,7 +545,7 @@ macro_rules! law {
 
 law!(rows_by_position_are_those_of_all_events, CURRENT, PLAIN);
 law!(rows_by_sequence_are_those_of_all_events, Mode { sequence: true, positions: false, ..CURRENT }, Palette { truncates: true, ..PLAIN });
-law!(unsent_values_keep_the_greatest_that_was_written, CURRENT, Palette { partial: true, truncate_cuts: true, ..PLAIN });
+law!(unsent_values_keep_the_greatest_that_was_written, CURRENT, Palette { partial: true, truncates: true, ..PLAIN });
 law!(
     unsent_values_keep_the_greatest_by_sequence,
     Mode { sequence: true, positions: false, ..CURRENT },
@@ -562,14 +563,19 @@ law!(
     Palette { partial: true, key_changes: true, cuts: true, truncate_cuts: true, ..PLAIN },
     true
 );
-law!(removed_rows_stay_as_marks, Mode { soft_delete: true, ..CURRENT }, Palette { partial: true, truncate_cuts: true, ..PLAIN });
+law!(removed_rows_stay_as_marks, Mode { soft_delete: true, ..CURRENT }, Palette { partial: true, truncates: true, ..PLAIN });
+law!(
+    removed_rows_stay_as_marks_by_sequence,
+    Mode { soft_delete: true, sequence: true, positions: false, ..CURRENT },
+    Palette { partial: true, truncates: true, ..PLAIN }
+);
 law!(
     removed_rows_stay_as_marks_under_cuts,
     Mode { soft_delete: true, sequence: true, ..CURRENT },
     Palette { partial: true, cuts: true, truncate_cuts: true, key_changes: true, ..PLAIN },
     true
 );
-law!(the_first_fact_stays, Mode { earliest: true, ..CURRENT }, Palette { deletes: false, ..PLAIN });
+law!(the_first_fact_stays, Mode { earliest: true, ..CURRENT }, Palette { deletes: false, partial: true, ..PLAIN });
 law!(the_greatest_lead_wins, Mode { lead: true, ..CURRENT }, Palette { deletes: false, ..PLAIN });
 law!(only_an_advance_is_taken, Mode { lead: true, earliest: true, sequence: true, ..CURRENT }, Palette { deletes: false, ..PLAIN });
 law!(history_by_sequence_is_that_of_all_events, Mode { history: true, sequence: true, positions: false, ..CURRENT }, Palette { partial: true, ..PLAIN });
@@ -578,7 +584,7 @@ law!(
     Mode { history: true, sequence: true, positions: false, track_first: true, ..CURRENT },
     Palette { partial: true, ..PLAIN }
 );
-law!(history_by_position_is_that_of_all_events, Mode { history: true, ..CURRENT }, Palette { partial: true, truncate_cuts: true, key_changes: true, ..PLAIN });
+law!(history_by_position_is_that_of_all_events, Mode { history: true, ..CURRENT }, Palette { partial: true, truncates: true, key_changes: true, ..PLAIN });
 law!(
     history_takes_cuts_as_deletes_behind_what_they_cut,
     Mode { history: true, sequence: true, ..CURRENT },
