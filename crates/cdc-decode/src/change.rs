@@ -168,7 +168,8 @@ impl Decoder {
         found: &mut (Found<'r>, Found<'r>),
     ) -> Outcome {
         let source = envelope.source.clone().unwrap_or_default();
-        let shown_full = self.shows_full(op, payload.shape, envelope, &source, row);
+        let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
+        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, &source, row);
         let trusted = self.declared_full || source.sends_full_rows() || shown_full;
         match op {
             Op::Read | Op::Create | Op::Update => {
@@ -216,21 +217,21 @@ impl Decoder {
     ///
     /// An incomplete before-image holds the key, and in other columns null or, where null is not allowed or there is a
     /// default, an invented value. So a value in a column that has no default and is known to take nulls was really sent.
-    /// An update without before-image shows that the table's identity is no longer full.
-    fn shows_full(&mut self, op: Op, shape: Shape, envelope: &Envelope<'_>, source: &Source<'_>, row: usize) -> bool {
+    /// A change of a row that has no key at all can only be sent with its full before-image. An update without
+    /// before-image shows that the table's identity is no longer full.
+    fn shows_full(&mut self, op: Op, keyless: bool, shape: Shape, envelope: &Envelope<'_>, source: &Source<'_>, row: usize) -> bool {
         if self.declared_full || source.sends_full_rows() {
             return self.shown_full;
         }
         if envelope.before == Image::None {
             return self.shown_full && op != Op::Update;
         }
-        if self.shown_full {
+        if self.shown_full || keyless {
             return true;
         }
         let Self { plans, bare, table, .. } = &mut *self;
-        let (layout, bare_rules) = layout_of(shape, plans, bare, &table.undeclared);
+        let (layout, _) = layout_of(shape, plans, bare, &table.undeclared);
         let is_bare = shape == Shape::Bare;
-        let _ = bare_rules;
         let Some(fields) = table.before.fields() else { return false };
         layout.fields.iter().any(|field| match field.slot {
             Slot::Column(column) => {

@@ -33,9 +33,9 @@ impl Decimal {
             match byte {
                 b'0'..=b'9' => {
                     any = true;
-                    let next = magnitude * 10 + u128::from(byte - b'0');
-                    if next < LIMIT {
-                        magnitude = next;
+                    // Below the limit a tenth of it has room for one more digit.
+                    if magnitude < LIMIT / 10 {
+                        magnitude = magnitude * 10 + u128::from(byte - b'0');
                         scale = scale.checked_add(i32::from(point))?;
                     } else if !point || digits[at..].iter().any(|digit| *digit != b'0') {
                         return None;

@@ -212,7 +212,11 @@ impl Reader {
                 if self.placeholder.is_text(text) {
                     return Ok(Outcome::Unavailable);
                 }
-                return Err(wrong(kind, wire));
+                if column.data_type() != &DataType::String {
+                    return Err(wrong(kind, wire));
+                }
+                // The source's column has become text itself.
+                Scalar::Text(text)
             }
             (Wire::Unsigned, Kind::Number) => {
                 let number = cursor.number()?;

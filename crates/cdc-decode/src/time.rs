@@ -89,10 +89,8 @@ pub(crate) fn parse_moment(text: &[u8]) -> Parsed<Moment> {
     if !reader.rest.is_empty() {
         return Parsed::Malformed;
     }
-    let micros = date
-        .checked_mul(DAY)
-        .and_then(|micros| micros.checked_add(of_day))
-        .and_then(|micros| micros.checked_sub(i64::from(offset.unwrap_or(0)) * SECOND));
+    let wide = i128::from(date) * i128::from(DAY) + i128::from(of_day) - i128::from(offset.unwrap_or(0)) * i128::from(SECOND);
+    let micros = i64::try_from(wide).ok();
     match micros {
         Some(micros) => Parsed::Value { value: Moment { micros, offset }, cut },
         None => Parsed::TooFar,

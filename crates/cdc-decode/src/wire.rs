@@ -49,7 +49,7 @@ pub(crate) enum Wire {
         /// Digits in all, when the schema says.
         precision: Option<u32>,
     },
-    /// An object of `scale` and `value`, or a number.
+    /// An object of `scale` and `value`, or a number; text where the column is text.
     VariableScale,
     /// A number or an object of `scale` and `value`; text is refused because it may be digits or bytes.
     DecimalUndeclared,
