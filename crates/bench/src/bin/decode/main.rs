@@ -1,0 +1,83 @@
+//! Our decoder beside `arrow-json`, on the same recorded events.
+//!
+//! The big capture (orders, customers and inventory of a real PostgreSQL, 20,001 events of about 0.8 KB) is held in memory
+//! and gone through until a million events are decoded, once as bare JSON and once with the schema block that Connect's
+//! converter would have put around each message. Each contender runs in a process of its own, on one thread, three times in
+//! turn; seconds are wall clock, CPU and peak memory are the process's (the events themselves included).
+//!
+//! * **ours** yields the whole bronze row: typed business columns (decimals, dates and times decoded), before-image,
+//!   operation, position, unavailable columns, source, provenance.
+//! * **arrow-json** yields the envelope as nested structs with the same fields (`before`, `after`, `source`, `op`, `ts_ms`,
+//!   `transaction`); its decimals stay base64 text, and there is no position, no policy and no quarantine. Fields that
+//!   neither needs are in neither schema. Tombstones, which have no value, are given to ours only.
+
+mod arrow_json;
+mod data;
+mod measure;
+mod ours;
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::data::{Form, Workload};
+use crate::measure::Measured;
+
+const EVENTS: usize = 1_000_000;
+const REPETITIONS: usize = 3;
+const CONTENDERS: [&str; 2] = ["ours", "arrow-json"];
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["--contender", name, form, events] => contender(name, form, events.parse()?),
+        [] => compare(EVENTS),
+        [events] => compare(events.replace('_', "").parse().context("how many events? a whole number")?),
+        _ => bail!("usage: decode [EVENTS]"),
+    }
+}
+
+/// One run of one contender; its measurements on standard output.
+fn contender(name: &str, form: &str, events: usize) -> Result<()> {
+    let form = Form::named(form).context("unknown form")?;
+    let workload = Workload::load(form)?;
+    let measured = match name {
+        "ours" => ours::run(&workload, events)?,
+        "arrow-json" => arrow_json::run(&workload, events)?,
+        _ => bail!("unknown contender {name}"),
+    };
+    println!("{}", serde_json::to_string(&measured)?);
+    Ok(())
+}
+
+fn compare(events: usize) -> Result<()> {
+    for form in [Form::Bare, Form::Wrapped] {
+        let mut seconds = [Vec::new(), Vec::new()];
+        for repetition in 1..=REPETITIONS {
+            for (name, seconds) in CONTENDERS.iter().zip(&mut seconds) {
+                let measured = child(name, form, events)?;
+                println!("{:<8} {name:<11} {repetition}  {measured}", form.name());
+                seconds.push(measured.seconds);
+            }
+        }
+        let [ours, peer] = seconds.map(median);
+        println!("{:<8} seconds of arrow-json per second of ours, medians of {REPETITIONS}: ratio {:.2}", form.name(), peer / ours);
+    }
+    Ok(())
+}
+
+fn child(name: &str, form: Form, events: usize) -> Result<Measured> {
+    let output = Command::new(std::env::current_exe()?)
+        .args(["--contender", name, form.name(), &events.to_string()])
+        .output()
+        .context("starting a contender")?;
+    if !output.status.success() {
+        bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}

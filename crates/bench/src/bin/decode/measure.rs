@@ -1,0 +1,65 @@
+//! What a run took.
+
+use std::fmt;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// Measurements of one contender's run.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Measured {
+    pub events: u64,
+    /// Rows of the batches.
+    pub rows: u64,
+    /// Bytes of the values taken in.
+    pub bytes: u64,
+    /// Wall clock.
+    pub seconds: f64,
+    pub cpu_seconds: f64,
+    /// Of the whole process, the events in memory included.
+    pub peak_bytes: u64,
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[allow(clippy::cast_precision_loss)]
+        let (events, megabytes) = (self.events as f64, self.bytes as f64 / 1e6);
+        write!(
+            f,
+            "{:.2} s  {:.2} cpu-s  {:>9.0} events/s  {:>6.0} MB/s  {} events  {} rows  {} bytes  peak {} MiB",
+            self.seconds,
+            self.cpu_seconds,
+            events / self.seconds,
+            megabytes / self.seconds,
+            self.events,
+            self.rows,
+            self.bytes,
+            self.peak_bytes >> 20,
+        )
+    }
+}
+
+/// Runs something and measures it; it returns events, rows and bytes.
+pub fn measure(run: impl FnOnce() -> Result<(u64, u64, u64)>) -> Result<Measured> {
+    let cpu = cpu_seconds()?;
+    let start = Instant::now();
+    let (events, rows, bytes) = run()?;
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Measured { events, rows, bytes, seconds, cpu_seconds: cpu_seconds()? - cpu, peak_bytes: peak_bytes()? })
+}
+
+/// User and system time of this process so far, in ticks of 10 ms.
+fn cpu_seconds() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit(") ").next().context("no process name")?;
+    let ticks: u32 = after_name.split(' ').skip(11).take(2).map(|field| field.parse::<u32>().unwrap_or(0)).sum();
+    Ok(f64::from(ticks) / 100.0)
+}
+
+fn peak_bytes() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("no peak in /proc")?;
+    let kilobytes: u64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
+    Ok(kilobytes * 1024)
+}

@@ -1,0 +1,75 @@
+//! Our decoder.
+
+use anyhow::{Result, bail};
+use serde_json::json;
+use tributary_cdc_decode::{Decoder, Header, Record};
+use tributary_specs::{Column, SourceFeed};
+
+use crate::data::{Event, Form, Table, Workload};
+use crate::measure::{Measured, measure};
+
+/// Records a batch.
+const BATCH: usize = 8192;
+
+pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
+    let mut decoders = workload.tables.iter().map(|table| Ok(Decoder::new(&feed(table, workload.form)?)?)).collect::<Result<Vec<_>>>()?;
+    measure(|| {
+        let (mut rows, mut bytes) = (0, 0);
+        let passed = workload.until(events, BATCH, |table, events| {
+            let headers: Vec<Vec<Header<'_>>> = events.iter().map(headers).collect();
+            let records: Vec<Record<'_>> = events.iter().zip(&headers).map(|(event, headers)| record(event, headers)).collect();
+            let decoded = decoders[table].decode(&records, 0);
+            if let Some(stop) = decoded.stop {
+                bail!("{stop}");
+            }
+            if let Some(reject) = decoded.rejects.first() {
+                bail!("{}", reject.message);
+            }
+            rows += u64::try_from(decoded.batch.num_rows())?;
+            bytes += records.iter().filter_map(|record| record.value).map(<[u8]>::len).sum::<usize>();
+            Ok(())
+        })?;
+        Ok((passed, rows, u64::try_from(bytes)?))
+    })
+}
+
+fn feed(table: &Table, form: Form) -> Result<SourceFeed> {
+    let mut feed: SourceFeed = serde_json::from_value(json!({
+        "name": table.name,
+        "table": format!("bronze.{}", table.name),
+        "source": {"files": {"path": "events", "format": "kafka_jsonl"}},
+        "decode": "debezium",
+    }))?;
+    if form == Form::Bare {
+        feed.columns = table
+            .columns
+            .iter()
+            .map(|column| {
+                let mut spec = json!({"name": column.name, "type": column.data_type});
+                if let Some(encoding) = column.encoding {
+                    spec["encoding"] = encoding.into();
+                }
+                Ok(serde_json::from_value::<Column>(spec)?)
+            })
+            .collect::<Result<Vec<_>>>()?;
+    }
+    Ok(feed)
+}
+
+fn headers(event: &Event) -> Vec<Header<'_>> {
+    event.headers.iter().map(|header| Header { key: &header.key, value: header.value.as_ref().map(String::as_bytes) }).collect()
+}
+
+fn record<'a>(event: &'a Event, headers: &'a [Header<'a>]) -> Record<'a> {
+    Record {
+        topic: &event.topic,
+        partition: event.partition,
+        offset: event.offset,
+        key: event.key.as_ref().map(String::as_bytes),
+        value: event.value.as_ref().map(String::as_bytes),
+        headers,
+        timestamp_ms: event.timestamp,
+        file: None,
+        line: None,
+    }
+}
