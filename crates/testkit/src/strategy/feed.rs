@@ -34,6 +34,10 @@ pub struct Change {
     pub committed: u64,
     /// Where it stands in the log.
     pub lsn: u64,
+    /// The position as bronze keeps it: epoch, last commit or the change's own place where that is later, place in the log. A
+    /// row of the snapshot comes after every transaction it contains and before every one it does not; a row read again has the
+    /// last position of its partition.
+    pub position: String,
     /// Its transaction; none for snapshot rows.
     pub transaction: Option<u64>,
     /// Whether a snapshot read it.
@@ -108,16 +112,11 @@ impl Snapshot {
 }
 
 impl Change {
-    /// The position as bronze keeps it: epoch, last commit, place in the log.
-    pub fn position(&self) -> String {
-        format!("000000/{:020}/{:020}", self.committed, self.lsn)
-    }
-
     /// What the oracle is told. `sequence` names the declared sequence column; without one the position is the sequence.
     pub fn event(&self, table: &SourceTable, sequence: Option<&str>) -> Event {
         let declared = |row: Option<&SourceRow>| match sequence {
             Some(column) => row.map(|row| row[column].clone()),
-            None => Some(Value::Text(self.position())),
+            None => Some(Value::Text(self.position.clone())),
         };
         let (kind, sequence) = match self.kind {
             ChangeKind::Read | ChangeKind::Create | ChangeKind::Update => (Kind::Upsert, declared(self.after.as_ref())),
@@ -129,7 +128,7 @@ impl Change {
             kind,
             key: self.key.clone(),
             sequence,
-            position: Some(self.position()),
+            position: Some(self.position.clone()),
             row: row.into_iter().filter(|(name, _)| !self.unavailable.contains(name)).collect(),
             unavailable: self.unavailable.clone(),
             moved_from: self.moved_from.clone(),
@@ -185,7 +184,7 @@ pub fn bronze_columns(table: &SourceTable) -> Vec<Column> {
     let keys = table.of_kind(super::source::ColumnKind::Key).map(nullable).collect::<Vec<_>>();
     let text = |name: &str| Column::new(name, DataType::String);
     let source = ["connector", "database", "schema", "table", "snapshot"].map(text).into_iter();
-    let source = source.chain([Column::new("ts", DataType::Timestamp), text("tx_id")]).collect();
+    let source = source.chain([Column::new("ts", DataType::Timestamp), text("tx_id"), text("server")]).collect();
     let mut columns = business.clone();
     columns.extend([
         text("_op").not_null(),
@@ -228,11 +227,12 @@ fn bronze_row(table: &SourceTable, change: &Change, ingested_at_us: i64) -> Vec<
         ("snapshot".to_owned(), change.snapshot.word().into()),
         ("ts".to_owned(), change.at_us.into()),
         ("tx_id".to_owned(), change.transaction.map(|id| id.to_string()).as_deref().into()),
+        ("server".to_owned(), Value::Null),
     ]);
     let mut row: Vec<Value> = table.column_names().iter().map(|name| business.get(name).cloned().unwrap_or_default()).collect();
     row.extend([
         change.kind.word().into(),
-        Value::Text(change.position()),
+        Value::Text(change.position.clone()),
         optional(change.sent_before(table).map(structure)),
         if change.unavailable.is_empty() { Value::Null } else { unavailable },
         optional(change.moved_from.as_ref().map(key_structure)),

@@ -49,13 +49,16 @@ impl History {
     }
 }
 
-/// Histories of a table with up to `statements_max` statements after the snapshot.
+/// Histories of a table with up to `statements_max` statements after the snapshot, and at least one change.
 pub fn source_history(table: SourceTable, statements_max: usize) -> impl Strategy<Value = History> {
     let snapshot = vec((any::<u8>(), vec(0..6u8, table.columns.len())), 0..4);
     (snapshot, vec(statements(&table), 1..=statements_max)).prop_map(move |(snapshot, statements)| {
         let mut source = Source::new(table.clone());
         source.snapshot(&snapshot);
         statements.into_iter().for_each(|statement| source.execute(statement));
+        if source.changes.is_empty() {
+            source.write(0, &vec![1; table.columns.len()], 0);
+        }
         History { table: source.table, changes: source.changes, rows: source.rows }
     })
 }
@@ -83,7 +86,10 @@ enum Statement {
     },
     Truncate,
     Reread,
-    Commit,
+    /// The next transaction may have begun before this commit, so that its first places in the log lie before it.
+    Commit {
+        overlapping: bool,
+    },
     /// The stamping clock moves by so many ticks.
     Tick(i8),
 }
@@ -101,7 +107,7 @@ fn statements(table: &SourceTable) -> BoxedStrategy<Statement> {
         2 => key.prop_map(|key| Statement::Touch { key }),
         rarely(table.truncates, 1) => Just(Statement::Truncate),
         rarely(table.rereads, 1) => Just(Statement::Reread),
-        4 => Just(Statement::Commit),
+        4 => any::<bool>().prop_map(|overlapping| Statement::Commit { overlapping }),
         6 => tick.prop_map(Statement::Tick),
     ]
     .boxed()
@@ -124,7 +130,7 @@ struct Source {
     /// Ticks of the true clock.
     now: i128,
     /// The last position each partition has seen.
-    last: BTreeMap<i32, (u64, u64)>,
+    last: BTreeMap<i32, String>,
 }
 
 impl Source {
@@ -152,6 +158,7 @@ impl Source {
             self.emit(ChangeKind::Read, &key, |change| {
                 change.after = Some(row);
                 change.snapshot = Snapshot::Initial;
+                change.position = position_text(change.lsn, 0);
                 change.transaction = None;
             });
         }
@@ -183,7 +190,7 @@ impl Source {
                 self.emit(ChangeKind::Truncate, &[], |_| {});
             }
             Statement::Reread => self.read_again(),
-            Statement::Commit => self.commit(),
+            Statement::Commit { overlapping } => self.commit(overlapping),
             Statement::Tick(ticks) => self.clock = (self.clock + i128::from(ticks)).max(0),
         }
     }
@@ -241,21 +248,21 @@ impl Source {
     /// An incremental snapshot: the rows as they are, without a position of their own. They take the last one of their
     /// partition; where there is none yet, the row waits for the next time.
     fn read_again(&mut self) {
-        self.commit();
+        self.commit(false);
         for (key, row) in self.rows.clone() {
-            let Some(&(committed, lsn)) = self.last.get(&self.partition(&key)) else { continue };
+            let Some(position) = self.last.get(&self.partition(&key)).cloned() else { continue };
             self.emit(ChangeKind::Read, &key, |change| {
                 change.after = Some(row);
                 change.snapshot = Snapshot::Incremental;
                 change.transaction = None;
-                (change.committed, change.lsn) = (committed, lsn);
+                change.position = position;
             });
         }
     }
 
-    fn commit(&mut self) {
-        self.lsn += 8;
-        self.committed = self.lsn;
+    fn commit(&mut self, overlapping: bool) {
+        self.committed = self.committed.max(self.lsn) + 8;
+        self.lsn = if overlapping { self.committed - 21 } else { self.committed };
         self.transaction += 1;
     }
 
@@ -275,6 +282,7 @@ impl Source {
             moved_to: None,
             committed: self.committed,
             lsn: self.lsn,
+            position: position_text(self.committed.max(self.lsn), self.lsn),
             transaction: Some(self.transaction),
             snapshot: Snapshot::No,
             partition,
@@ -282,7 +290,7 @@ impl Source {
             at_us: (EPOCH_US + self.now * 1_000_000) as i64,
         };
         fill(&mut change);
-        self.last.insert(partition, (change.committed, change.lsn));
+        self.last.insert(partition, change.position.clone());
         self.changes.push(change);
     }
 
@@ -337,6 +345,10 @@ impl Source {
         let unsent = |name: &&String| !full && old[*name] == new[*name] && !new[*name].is_null();
         self.table.of_kind(ColumnKind::OutOfLine).map(|column| &column.name).filter(unsent).cloned().collect()
     }
+}
+
+fn position_text(commit: u64, lsn: u64) -> String {
+    format!("000000/{commit:020}/{lsn:020}")
 }
 
 fn key_value(data_type: &DataType, n: u8, at: usize) -> Value {

@@ -1,5 +1,6 @@
 //! The kit tests itself.
 
+mod decoding;
 mod frames;
 mod messages;
 mod oracle_cases;
