@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::store::{FaultyStore, Mode};
 
-/// At which mutating calls a run is killed.
+/// At which calls a run meets a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillPoints {
     /// At every one.
@@ -33,7 +33,9 @@ pub struct CrashReport {
     pub points: u64,
     /// Killed runs: points times modes.
     pub kills: u64,
-    /// Reads that failed once each, in runs of their own.
+    /// Reads of the run that was never killed.
+    pub reads: u64,
+    /// Of these, how many failed once each, in runs of their own.
     pub read_faults: u64,
     /// Every run that ended otherwise than the one that was never killed, with its kill point.
     pub differences: Vec<String>,
@@ -50,24 +52,40 @@ impl fmt::Display for CrashReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "kill points {} of {} in {} modes, {} read faults, {} differences",
+            "read faults {} of {}; kill points {} of {} in {} modes, {} differences",
+            self.read_faults,
+            self.reads,
             self.points,
             self.mutating_calls,
             Mode::ALL.len(),
-            self.read_faults,
             self.differences.len()
         )
     }
+}
+
+/// [`crash_at`] with the same points for kills and for read faults.
+pub async fn crash<T, E>(
+    points: KillPoints,
+    store: impl AsyncFn() -> Arc<dyn ObjectStore>,
+    run: impl AsyncFn(Arc<dyn ObjectStore>) -> Result<(), E>,
+    see: impl AsyncFn(Arc<dyn ObjectStore>) -> T,
+) -> CrashReport
+where
+    T: PartialEq + fmt::Debug,
+    E: fmt::Debug,
+{
+    crash_at(points, points, store, run, see).await
 }
 
 /// Kills a run at its mutating calls, restarts it on what is left, and compares what readers then see.
 ///
 /// `store` makes the world before the run (the same every time). `run` is the whole work with fresh process state on a store;
 /// it must end when the store refuses everything, and must be safe to repeat. `see` reads what matters afterwards. Runs are
-/// killed in all three [`Mode`]s at each point; besides, each read (up to as many as there are points) fails once in a run of
-/// its own. After a fault the run is started again, at most three times, until it ends well.
-pub async fn crash<T, E>(
-    points: KillPoints,
+/// killed in all three [`Mode`]s at each of the `kills`; besides, each of the `reads` fails once in a run of its own. After a
+/// fault the run is started again, at most three times, until it ends well.
+pub async fn crash_at<T, E>(
+    kills: KillPoints,
+    reads: KillPoints,
     store: impl AsyncFn() -> Arc<dyn ObjectStore>,
     run: impl AsyncFn(Arc<dyn ObjectStore>) -> Result<(), E>,
     see: impl AsyncFn(Arc<dyn ObjectStore>) -> T,
@@ -80,9 +98,9 @@ where
     run(Arc::new(unharmed.clone())).await.expect("the run that is never killed ends well");
     let expected = see(unharmed.inner()).await;
     let calls = unharmed.counts();
-    let mut report = CrashReport { mutating_calls: calls.mutating, ..CrashReport::default() };
+    let mut report = CrashReport { mutating_calls: calls.mutating, reads: calls.reads, ..CrashReport::default() };
 
-    for point in chosen(points, calls.mutating) {
+    for point in chosen(kills, calls.mutating) {
         report.points += 1;
         for mode in Mode::ALL {
             report.kills += 1;
@@ -94,7 +112,7 @@ where
             report.differences.extend(restart_and_compare(&at, &faulty, &run, &see, &expected).await);
         }
     }
-    for read in chosen(points, calls.reads) {
+    for read in chosen(reads, calls.reads) {
         report.read_faults += 1;
         let faulty = FaultyStore::new(store().await);
         faulty.fail_read_at(read);

@@ -18,7 +18,7 @@ mod store;
 mod value;
 
 pub use controls::{Control, Controls};
-pub use crash::{CrashReport, KillPoints, crash, random_kill_point};
+pub use crash::{CrashReport, KillPoints, crash, crash_at, random_kill_point};
 pub use frame::{ChangedRow, Difference, Frame, FrameDiff, SchemaDifference};
 pub use law::{Law, Tried, example};
 pub use store::{Call, Counts, FaultyStore, Mode, Rule, ScriptedFault, Verb};

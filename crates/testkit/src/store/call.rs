@@ -59,7 +59,7 @@ impl fmt::Display for Call {
 #[derive(Debug, Clone, Default)]
 pub struct Rule {
     verbs: Option<Vec<Verb>>,
-    path_contains: Option<String>,
+    path_contains: Vec<String>,
 }
 
 impl Rule {
@@ -80,7 +80,7 @@ impl Rule {
 
     /// Calls with one of these verbs.
     pub fn verbs(verbs: impl IntoIterator<Item = Verb>) -> Self {
-        Self { verbs: Some(verbs.into_iter().collect()), path_contains: None }
+        Self { verbs: Some(verbs.into_iter().collect()), path_contains: Vec::new() }
     }
 
     /// A put of a Delta commit: `_delta_log/<20 digits>.json`, whether put at once or renamed or copied into place.
@@ -88,17 +88,17 @@ impl Rule {
         Self::verbs([Verb::Put, Verb::CompleteUpload, Verb::Copy, Verb::Rename]).on("_delta_log/0")
     }
 
-    /// The same, only where the path contains this text.
+    /// The same, only where the path contains this text too.
     #[must_use]
     pub fn on(mut self, path_contains: impl Into<String>) -> Self {
-        self.path_contains = Some(path_contains.into());
+        self.path_contains.push(path_contains.into());
         self
     }
 
     /// Whether the rule is about this call.
     pub fn matches(&self, call: &Call) -> bool {
         self.verbs.as_ref().is_none_or(|verbs| verbs.contains(&call.verb))
-            && self.path_contains.as_ref().is_none_or(|text| call.path.as_ref().contains(text.as_str()))
+            && self.path_contains.iter().all(|text| call.path.as_ref().contains(text.as_str()))
     }
 }
 
