@@ -3,7 +3,7 @@
 use crate::dataset::{Expectation, ExpectationAction};
 use crate::dataset::{GoldSpec, MergePolicy, NullKeys, SilverSpec};
 use crate::feed::{Decode, FileFormat, Source, SourceFeed};
-use crate::properties::{IMPLICIT_DELETES, SEQUENCE_ALLOW_TEXT};
+use crate::properties::{IMPLICIT_DELETES, SEQUENCE_TEXT};
 use crate::table_name::TableName;
 
 const QUARANTINE: &str = "quarantine";
@@ -44,7 +44,7 @@ impl SilverSpec {
 
     /// Whether a sequence of text type is asked for.
     pub fn allows_text_sequence(&self) -> bool {
-        self.properties.get(SEQUENCE_ALLOW_TEXT).is_some_and(|value| value == "true")
+        self.properties.get(SEQUENCE_TEXT).is_some_and(|value| value == "true")
     }
 
     /// SQL over `source.` columns; upserts for which it is not true are left out before anything else is decided. This is all

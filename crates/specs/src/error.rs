@@ -279,7 +279,7 @@ pub enum Error {
     },
     /// The sequence is text, and texts of varying length order "10" before "9".
     ///
-    /// Cast it to a number or a time, or set the property `tributary.sequence.allowText` to `true` where all values have one
+    /// Cast it to a number or a time, or set the property `tributary.sequence.text` to `true` where all values have one
     /// length or text order is meant.
     #[error("sequence column {column:?} is text; cast it, or set the property {property} to true")]
     SequenceIsText {

@@ -1,14 +1,14 @@
 //! Table properties of ours, and Delta's that we must refuse.
 
 /// `true`: a sequence of text type is compared as text, though its values may vary in length.
-pub const SEQUENCE_ALLOW_TEXT: &str = "tributary.sequence.allowText";
+pub const SEQUENCE_TEXT: &str = "tributary.sequence.text";
 /// `false`: deletes of a change feed are applied only where `apply_as_delete_when` says so, as on the platform.
 pub const IMPLICIT_DELETES: &str = "tributary.cdc.implicitDeletes";
 /// Seconds a delete is remembered; without it for ever.
 pub const DELETE_MEMORY_SECONDS: &str = "pipelines.cdc.tombstoneGCThresholdInSeconds";
 
 /// Our own properties and the values each may have.
-pub(crate) const OURS: &[(&str, &[&str])] = &[(SEQUENCE_ALLOW_TEXT, &["true", "false"]), (IMPLICIT_DELETES, &["true", "false"])];
+pub(crate) const OURS: &[(&str, &[&str])] = &[(SEQUENCE_TEXT, &["true", "false"]), (IMPLICIT_DELETES, &["true", "false"])];
 
 /// Delta's properties that break a promise of ours: name, values refused (none = all), reason.
 pub(crate) const REFUSED: &[(&str, Option<&str>, &str)] = &[

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::feed::SourceFeed;
 use crate::pipeline::Pipeline;
 use crate::problem::Path;
-use crate::properties::SEQUENCE_ALLOW_TEXT;
+use crate::properties::SEQUENCE_TEXT;
 
 /// Columns of a bronze table that are text of varying length.
 const TEXT_METADATA: [&str; 5] = ["_topic", "_file", "_op", "_rescued_data", "topic"];
@@ -36,7 +36,7 @@ fn check_type(findings: &mut Findings, path: &Path, expression: &str, spec: &Sil
     let column = column_name(expression);
     match type_of(column, spec, stream) {
         Some(DataType::String) if !spec.allows_text_sequence() => {
-            let error = Error::SequenceIsText { column: column.to_owned(), property: SEQUENCE_ALLOW_TEXT };
+            let error = Error::SequenceIsText { column: column.to_owned(), property: SEQUENCE_TEXT };
             findings.add(path.clone(), error);
         }
         Some(data_type) if has_no_order(&data_type) => {

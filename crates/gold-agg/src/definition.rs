@@ -1,0 +1,53 @@
+//! What a view was made from, kept in its table.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tributary_lake::Table;
+use tributary_specs::GoldSpec;
+
+/// The metadata domain it is kept under.
+pub(crate) const DOMAIN: &str = "tributary.view";
+
+/// Rides in every commit of a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Definition {
+    /// SHA-256 of everything in the spec that decides the rows.
+    pub digest: String,
+    /// Whether the query asks for the time, so that its answer changes though no input moves.
+    pub asks_for_time: bool,
+}
+
+impl Definition {
+    /// The definition of a spec.
+    pub fn of(spec: &GoldSpec, asks_for_time: bool) -> Self {
+        let mut hash = Sha256::new();
+        let mut put = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        put(&spec.query);
+        for source in &spec.sources {
+            put(&format!("source {source}"));
+        }
+        for column in &spec.schema {
+            put(&format!("column {:?} {} {:?} {:?}", column.name, column.data_type, column.default, column.generated));
+        }
+        for rule in &spec.expectations {
+            put(&format!("rule {:?} {:?} {:?}", rule.name, rule.expression, rule.action));
+        }
+        let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { digest, asks_for_time }
+    }
+
+    /// What a table was made from; none when a view was never made in it, or not by us.
+    pub async fn of_table(table: &Table) -> Result<Option<Self>, tributary_lake::Error> {
+        let text = table.domain(DOMAIN).await?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// The text form.
+    pub fn to_text(&self) -> String {
+        // Two plain fields: turning them into JSON cannot fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,214 @@
+//! Decides. Pure.
+//!
+//! - A view is refreshed exactly when it may differ from its query over the inputs' latest versions.
+//! - Columns of its table never change their type and never go; new ones come behind.
+
+use tributary_specs::{Column, DataType, TableName};
+
+use crate::definition::Definition;
+
+/// One input as the run finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InputState {
+    pub table: TableName,
+    /// Its latest version.
+    pub version: u64,
+    /// The version the view records.
+    pub recorded: Option<i64>,
+    /// Whether any commit after the recorded version changed rows, as far as the log says.
+    pub rows_changed: bool,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Nothing, for this reason.
+    Nothing(String),
+    /// A full refresh, for this reason.
+    Refresh(String),
+}
+
+/// An input whose latest version is below the recorded one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WentBack {
+    pub table: TableName,
+    pub recorded: i64,
+    pub latest: u64,
+}
+
+/// Whether and why a view is refreshed: `made` is what its table was made from, `wanted` the digest of the spec.
+pub(crate) fn decide(made: Option<&Definition>, wanted: &str, inputs: &[InputState]) -> Result<Decision, WentBack> {
+    if let Some(back) = inputs.iter().find_map(went_back) {
+        return Err(back);
+    }
+    let Some(made) = made else {
+        return Ok(Decision::Refresh("first refresh".to_owned()));
+    };
+    if made.digest != wanted {
+        return Ok(Decision::Refresh("the definition changed".to_owned()));
+    }
+    let moved: Vec<String> = inputs.iter().filter_map(moved).collect();
+    if !moved.is_empty() {
+        return Ok(Decision::Refresh(moved.join(", ")));
+    }
+    if made.asks_for_time {
+        return Ok(Decision::Refresh("the query asks for the time".to_owned()));
+    }
+    Ok(Decision::Nothing("no input moved".to_owned()))
+}
+
+fn went_back(input: &InputState) -> Option<WentBack> {
+    let recorded = input.recorded?;
+    let behind = i64::try_from(input.version).is_ok_and(|latest| latest < recorded);
+    behind.then(|| WentBack { table: input.table.clone(), recorded, latest: input.version })
+}
+
+fn moved(input: &InputState) -> Option<String> {
+    let InputState { table, version, recorded, rows_changed } = input;
+    match recorded {
+        None => Some(format!("{table} is a new input")),
+        Some(recorded) if *rows_changed => Some(format!("{table} moved from version {recorded} to {version}")),
+        Some(_) => None,
+    }
+}
+
+/// Operations that rearrange rows and change none.
+const REARRANGING: [&str; 4] = ["OPTIMIZE", "VACUUM START", "VACUUM END", "REORG"];
+
+/// Whether a commit may have changed rows, by what its history entry says.
+pub(crate) fn changes_rows(operation: Option<&str>, files_added: u64, files_removed: u64) -> bool {
+    let rearranging = operation.is_some_and(|operation| REARRANGING.contains(&operation.to_ascii_uppercase().as_str()));
+    !rearranging && files_added + files_removed > 0
+}
+
+/// The columns of the view's table after the commit: those it has, then the result's new ones, nullable.
+///
+/// # Errors
+/// Each column of the result that the table has with another type or in another case, and each that refuses null and is not in
+/// the result.
+pub(crate) fn merge_columns(table: &[Column], result: &[Column]) -> Result<Vec<Column>, Vec<String>> {
+    let mut problems = Vec::new();
+    let mut merged = table.to_vec();
+    for column in result {
+        match table.iter().find(|found| found.name.to_lowercase() == column.name.to_lowercase()) {
+            Some(found) if found.name != column.name => {
+                problems.push(format!("column {:?} of the query is {:?} in the table", column.name, found.name));
+            }
+            Some(found) if !same_type(&found.data_type, &column.data_type) => {
+                problems
+                    .push(format!("column {:?} is {} in the query and {} in the table", column.name, column.data_type, found.data_type));
+            }
+            Some(_) => {}
+            None => merged.push(Column { nullable: true, ..column.clone() }),
+        }
+    }
+    for found in table {
+        let given = result.iter().any(|column| column.name == found.name);
+        if !found.nullable && !given && found.default.is_none() && found.generated.is_none() {
+            problems.push(format!("column {:?} of the table refuses null and is not in the query", found.name));
+        }
+    }
+    if problems.is_empty() { Ok(merged) } else { Err(problems) }
+}
+
+/// Equal but for nullability and comments of nested fields, which a table keeps as it was made.
+fn same_type(a: &DataType, b: &DataType) -> bool {
+    match (a, b) {
+        (DataType::Array(a), DataType::Array(b)) => same_type(a, b),
+        (DataType::Map(a, b), DataType::Map(c, d)) => same_type(a, c) && same_type(b, d),
+        (DataType::Struct(a), DataType::Struct(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && same_type(&a.data_type, &b.data_type))
+        }
+        _ => a == b,
+    }
+}
+
+/// The columns of the result as the table is to have them: null allowed and comments as declared, declared columns that the
+/// writer fills in (defaults, generated) behind.
+pub(crate) fn declared_columns(declared: &[Column], result: &[Column]) -> Vec<Column> {
+    let named = |columns: &[Column], name: &str| columns.iter().find(|column| column.name == name).cloned();
+    let mut columns: Vec<Column> =
+        result.iter().map(|column| named(declared, &column.name).unwrap_or_else(|| Column { nullable: true, ..column.clone() })).collect();
+    let filled_in = declared.iter().filter(|column| is_filled_in(column) && named(result, &column.name).is_none());
+    columns.extend(filled_in.cloned());
+    columns
+}
+
+/// Whether the writer gives the column a value where the query does not.
+pub(crate) fn is_filled_in(column: &Column) -> bool {
+    column.default.is_some() || column.generated.is_some()
+}
+
+/// What is wrong with the names of a result's columns.
+pub(crate) fn name_problem(names: &[&str]) -> Option<String> {
+    for (at, name) in names.iter().enumerate() {
+        if let Some(first) = names[..at].iter().find(|first| first.to_lowercase() == name.to_lowercase()) {
+            return Some(format!("{first:?} and {name:?} are one name, for case does not count; name one of them with AS"));
+        }
+        if name.contains([',', ';', '{', '}', '(', ')', '\n', '\t', '=']) {
+            return Some(format!("column {} has no name of its own that a table can have: give it one with AS", at + 1));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(recorded: Option<i64>, version: u64, rows_changed: bool) -> InputState {
+        InputState { table: TableName::new("silver", "orders"), version, recorded, rows_changed }
+    }
+
+    fn definition(asks_for_time: bool) -> Definition {
+        Definition { digest: "d".into(), asks_for_time }
+    }
+
+    fn refresh(reason: &str) -> Result<Decision, WentBack> {
+        Ok(Decision::Refresh(reason.to_owned()))
+    }
+
+    #[test]
+    fn a_view_is_refreshed_when_it_may_differ_and_never_else() {
+        let made = definition(false);
+        assert_eq!(decide(None, "d", &[input(None, 3, true)]), refresh("first refresh"));
+        assert_eq!(decide(Some(&made), "e", &[input(Some(3), 3, false)]), refresh("the definition changed"));
+        assert_eq!(decide(Some(&made), "d", &[input(None, 3, true)]), refresh("silver.orders is a new input"));
+        assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, true)]), refresh("silver.orders moved from version 2 to 3"));
+        assert_eq!(decide(Some(&definition(true)), "d", &[input(Some(3), 3, false)]), refresh("the query asks for the time"));
+        assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, false)]), Ok(Decision::Nothing("no input moved".to_owned())));
+        assert_eq!(decide(Some(&made), "d", &[]), Ok(Decision::Nothing("no input moved".to_owned())));
+    }
+
+    #[test]
+    fn an_input_that_went_back_stops_the_view() {
+        let back = WentBack { table: TableName::new("silver", "orders"), recorded: 9, latest: 3 };
+        assert_eq!(decide(Some(&definition(false)), "d", &[input(Some(9), 3, false)]), Err(back));
+    }
+
+    #[test]
+    fn a_commit_without_files_or_an_optimize_changes_no_rows() {
+        assert!(changes_rows(Some("WRITE"), 1, 0));
+        assert!(changes_rows(None, 0, 1));
+        assert!(!changes_rows(Some("MERGE"), 0, 0));
+        assert!(!changes_rows(Some("Optimize"), 2, 9));
+    }
+
+    #[test]
+    fn columns_come_behind_and_none_goes_or_changes() {
+        let of = |name: &str, text: &str| Column::new(name, text.parse().unwrap());
+        let table = [of("day", "date"), of("old", "long")];
+        let merged = merge_columns(&table, &[of("new", "long").not_null(), of("day", "date")]).unwrap();
+        assert_eq!(merged, [of("day", "date"), of("old", "long"), of("new", "long")]);
+        let problems = merge_columns(&[of("day", "date"), of("n", "long").not_null()], &[of("Day", "date")]).unwrap_err();
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(merge_columns(&table, &[of("day", "timestamp")]).unwrap_err()[0].contains("timestamp in the query and date in the table"));
+    }
+
+    #[test]
+    fn a_result_column_has_a_name_of_its_own() {
+        assert_eq!(name_problem(&["a", "per day"]), None);
+        assert!(name_problem(&["a", "A"]).is_some());
+        assert!(name_problem(&["a", "sum(t.b)"]).is_some_and(|problem| problem.contains("column 2")));
+    }
+}

@@ -1,0 +1,175 @@
+//! The rows of a view as the engine will make them: inputs at their versions, the query over them, its columns as Delta has them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use tributary_lake::arrow::datatypes::{Field, SchemaRef};
+use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
+use tributary_lake::datafusion::common::Column as NamedColumn;
+use tributary_lake::datafusion::common::config::Dialect;
+use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use tributary_lake::datafusion::execution::SessionState;
+use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
+use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+use tributary_lake::datafusion::sql::parser::Statement;
+use tributary_lake::{Lake, Table};
+use tributary_specs::{Column, DataType, GoldSpec, TableName};
+
+use crate::spelling::Spelling;
+use crate::{Error, Options, Result, plan, sources};
+
+/// Which joins the engine plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// Fast, but one side is held in memory.
+    Hash,
+    /// Slower, and spills.
+    SortMerge,
+}
+
+/// The rows of a view, not yet computed.
+pub(crate) struct Rows {
+    /// Columns with the types of [`Self::columns`], in their order.
+    pub frame: DataFrame,
+    /// What the query yields, as Delta has it; all nullable.
+    pub columns: Vec<Column>,
+    /// Whether the query asks for the time.
+    pub asks_for_time: bool,
+}
+
+/// An input opened at its version.
+pub(crate) struct Input {
+    pub table: Table,
+    provider: Arc<dyn TableProvider>,
+}
+
+impl Input {
+    /// Opens the snapshot for the engine.
+    pub async fn open(table: Table) -> Result<Self> {
+        let provider = table.provider().await.map_err(Error::lake("opening", table.name()))?;
+        Ok(Self { table, provider })
+    }
+}
+
+/// Plans a view over its inputs.
+pub(crate) async fn plan_rows(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, joins: Joins) -> Result<Rows> {
+    let context = session(lake, spec, inputs, options, joins)?;
+    let state = pinned(&context, options.as_of.unwrap_or_else(|| lake.clock().now()));
+    let query = match &options.build {
+        Some(build) => {
+            let frames = frames(&context, spec, inputs).await?;
+            build(context, frames).await.map_err(|error| Error::planned(&spec.table, error))?.into_unoptimized_plan()
+        }
+        None => plan_query(&state, spec, inputs).await?,
+    };
+    let asks_for_time = asks_for_time(spec, &query)?;
+    let (frame, columns) = typed(&spec.table, DataFrame::new(state, query))?;
+    Ok(Rows { frame, columns, asks_for_time })
+}
+
+/// A context in which the inputs are `catalogue.schema.table` and names are compared as they are.
+fn session(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, joins: Joins) -> Result<SessionContext> {
+    let refused = |error| Error::planned(&spec.table, error);
+    let context = lake.session();
+    let catalogue = lake.options().catalogue.clone();
+    let catalog = MemoryCatalogProvider::new();
+    let mut schemas: BTreeMap<&str, Arc<MemorySchemaProvider>> = BTreeMap::new();
+    for input in inputs {
+        let TableName { schema, name } = input.table.name();
+        let provider = schemas.entry(schema).or_default();
+        provider.register_table(name.clone(), Arc::clone(&input.provider)).map_err(refused)?;
+    }
+    for (schema, provider) in schemas {
+        catalog.register_schema(schema, provider).map_err(refused)?;
+    }
+    context.register_catalog(&catalogue, Arc::new(catalog));
+    for function in &options.functions {
+        context.register_udf(function.as_ref().clone());
+    }
+    {
+        let state = context.state_ref();
+        let mut state = state.write();
+        let settings = state.config_mut().options_mut();
+        settings.catalog.default_catalog = catalogue;
+        settings.sql_parser.enable_ident_normalization = false;
+        settings.sql_parser.dialect = Dialect::Databricks;
+        settings.optimizer.prefer_hash_join = joins == Joins::Hash;
+    }
+    Ok(context)
+}
+
+/// The context's state, in which it is `now` for every function that asks.
+fn pinned(context: &SessionContext, now: DateTime<Utc>) -> SessionState {
+    let mut state = context.state();
+    state.execution_props_mut().query_execution_start_time = Some(now);
+    state
+}
+
+/// The inputs of a view built in code, by the names its spec gives them.
+async fn frames(context: &SessionContext, spec: &GoldSpec, inputs: &[Input]) -> Result<BTreeMap<String, DataFrame>> {
+    let mut frames = BTreeMap::new();
+    for (source, input) in spec.sources.iter().zip(inputs) {
+        let frame = context.read_table(Arc::clone(&input.provider)).map_err(|error| Error::planned(&spec.table, error))?;
+        frames.insert(source.to_string(), frame);
+    }
+    Ok(frames)
+}
+
+async fn plan_query(state: &SessionState, spec: &GoldSpec, inputs: &[Input]) -> Result<LogicalPlan> {
+    let unreadable = |reason| Error::Query { table: Some(spec.table.clone()), reason };
+    let mut statement = sources::parse(&spec.query).map_err(unreadable)?;
+    let schemas: Vec<(&TableName, SchemaRef)> = inputs.iter().map(|input| (input.table.name(), input.table.schema())).collect();
+    Spelling::of(schemas.iter().map(|(table, schema)| (*table, schema.fields()))).apply(&mut statement);
+    let planned = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
+    planned.map_err(|error| Error::planned(&spec.table, error))
+}
+
+/// Whether any function of the plan answers by the time of the run; one that answers differently each time is refused.
+fn asks_for_time(spec: &GoldSpec, query: &LogicalPlan) -> Result<bool> {
+    let (mut stable, mut volatile) = (false, None);
+    let walked = query.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                if let Expr::ScalarFunction(call) = part {
+                    match call.func.signature().volatility {
+                        Volatility::Immutable => {}
+                        Volatility::Stable => stable = true,
+                        Volatility::Volatile => volatile = Some(call.name().to_owned()),
+                    }
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    walked.map_err(|error| Error::planned(&spec.table, error))?;
+    match volatile {
+        Some(function) => Err(Error::Volatile { table: spec.table.clone(), function }),
+        None => Ok(stable),
+    }
+}
+
+/// The rows with the types of a Delta table, and the columns they then are.
+fn typed(table: &TableName, frame: DataFrame) -> Result<(DataFrame, Vec<Column>)> {
+    let names: Vec<&str> = frame.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    if let Some(reason) = plan::name_problem(&names) {
+        return Err(Error::Column { table: table.clone(), reason });
+    }
+    let mut columns = Vec::new();
+    let mut selected = Vec::new();
+    for (qualifier, field) in frame.schema().iter() {
+        let column = Expr::Column(NamedColumn::new(qualifier.cloned(), field.name()));
+        let data_type = DataType::for_result(field.name(), field.data_type())
+            .map_err(|error| Error::Column { table: table.clone(), reason: error.to_string() })?;
+        let target = data_type.to_arrow();
+        let same = same_but_for_nulls(field, &target);
+        selected.push(if same { column } else { cast(column, target) }.alias(field.name()));
+        columns.push(Column::new(field.name(), data_type));
+    }
+    let frame = frame.select(selected).map_err(|error| Error::planned(table, error))?;
+    Ok((frame, columns))
+}
+
+fn same_but_for_nulls(field: &Field, target: &tributary_lake::arrow::datatypes::DataType) -> bool {
+    field.data_type().equals_datatype(target)
+}

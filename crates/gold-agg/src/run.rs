@@ -1,0 +1,378 @@
+//! Reads, plans, commits, reports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::StreamExt;
+use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::datafusion::error::DataFusionError;
+use tributary_lake::datafusion::execution::SendableRecordBatchStream;
+use tributary_lake::datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use tributary_lake::datafusion::prelude::{DataFrame, ident};
+use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
+use tributary_specs::{DatasetReport, GoldSpec, Refresh, Status, TableName, nearest};
+
+use crate::definition::{DOMAIN, Definition};
+use crate::plan::{self, Decision, InputState, WentBack};
+use crate::quarantine::{Quarantine, Stamp};
+use crate::query::{Input, Joins, Rows, plan_rows};
+use crate::rules::{self, Tally};
+use crate::target::{self, Target};
+use crate::{Error, Options, Result, sources};
+
+/// Commits of an input read back to see whether any changed rows; more than these are taken for changed.
+const HISTORY_MAX: u64 = 200;
+
+/// Brings a view up to date with its inputs: one commit, or none when nothing moved. See the crate's promises.
+///
+/// # Errors
+/// See [`crate::Error`]; the view is as its last commit left it.
+pub async fn run(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<DatasetReport> {
+    if spec.refresh == Refresh::Incremental {
+        return Err(Error::IncrementalUnavailable { table: spec.table.clone() });
+    }
+    let started = Instant::now();
+    let run = Run { lake, spec, options };
+    let mut report = DatasetReport { table: spec.table.to_string(), mode: "full".to_owned(), ..DatasetReport::default() };
+    let mut lost = String::new();
+    for _ in 0..options.attempts_max.max(1) {
+        match run.attempt(&mut report).await? {
+            Ended::NothingNew | Ended::Committed => {
+                report.millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                return Ok(report);
+            }
+            Ended::Lost(why) => {
+                tracing::info!(view = %spec.table, %why, "lost a race, planning again");
+                report.conflicts += 1;
+                lost = why;
+            }
+        }
+    }
+    Err(Error::Contended { table: spec.table.clone(), attempts: options.attempts_max.max(1), conflict: lost })
+}
+
+/// How an attempt ended.
+enum Ended {
+    NothingNew,
+    Committed,
+    Lost(String),
+}
+
+/// What the query came to.
+enum Made {
+    Rows(Box<Written>),
+    /// A hash join did not fit in memory.
+    NeedsSpilling,
+}
+
+/// Rows in files, in no commit yet.
+struct Written {
+    adds: Vec<NewFile>,
+    rows_in: u64,
+    tally: Tally,
+}
+
+/// The position of an input in the view's table.
+fn app_id(source: &TableName) -> String {
+    format!("tributary:source:{source}")
+}
+
+struct Run<'a> {
+    lake: &'a Lake,
+    spec: &'a GoldSpec,
+    options: &'a Options,
+}
+
+impl Run<'_> {
+    async fn attempt(&self, report: &mut DatasetReport) -> Result<Ended> {
+        self.ensure_wanted()?;
+        // The view first: then no input can be older than the version the view was made from.
+        let there = self.open(&self.spec.table).await?;
+        let inputs = self.inputs().await?;
+        let states = self.states(there.as_ref(), &inputs).await?;
+        let made = match &there {
+            Some(table) => Definition::of_table(table).await.map_err(Error::lake("reading", &self.spec.table))?,
+            None => None,
+        };
+        report.version_from = there.as_ref().map(Table::version);
+        report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
+        let wanted = Definition::of(self.spec, false).digest;
+        match plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))? {
+            Decision::Nothing(reason) => {
+                report.reason = reason;
+                report.version_to = report.version_from;
+                Ok(Ended::NothingNew)
+            }
+            Decision::Refresh(reason) => {
+                report.reason = reason;
+                self.refresh(there, &inputs, &states, report).await
+            }
+        }
+    }
+
+    fn ensure_wanted(&self) -> Result<()> {
+        match self.options.cancel.is_cancelled() {
+            true => Err(Error::Cancelled { table: self.spec.table.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    fn went_back(&self, back: WentBack) -> Error {
+        let WentBack { table, recorded, latest } = back;
+        Error::SourceWentBack { table: self.spec.table.clone(), source_table: table, position: recorded, latest }
+    }
+
+    async fn open(&self, name: &TableName) -> Result<Option<Table>> {
+        self.lake.table(name).await.map_err(Error::lake("opening", name))
+    }
+
+    /// The inputs at their latest versions, in the order of the sources.
+    async fn inputs(&self) -> Result<Vec<Table>> {
+        let mut inputs = Vec::new();
+        for source in self.sources()? {
+            if source.same_without_case(&self.spec.table) {
+                return Err(Error::ReadsItself { table: self.spec.table.clone() });
+            }
+            inputs.push(match self.open(&source).await? {
+                Some(table) => table,
+                None => self.find(&source).await?,
+            });
+        }
+        Ok(inputs)
+    }
+
+    fn sources(&self) -> Result<Vec<TableName>> {
+        if !self.spec.sources.is_empty() {
+            return Ok(self.spec.sources.clone());
+        }
+        if self.options.build.is_some() {
+            return Err(Error::NoSources { table: self.spec.table.clone() });
+        }
+        let read = sources::parse(&self.spec.query).and_then(|statement| sources::tables(&statement));
+        read.map_err(|reason| Error::Query { table: Some(self.spec.table.clone()), reason })
+    }
+
+    /// A table by its name in another case.
+    async fn find(&self, source: &TableName) -> Result<Table> {
+        let names = self.lake.tables().await.map_err(Error::lake("looking for", source))?;
+        if let Some(found) = names.iter().find(|name| name.same_without_case(source))
+            && let Some(table) = self.open(found).await?
+        {
+            return Ok(table);
+        }
+        let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let nearest = nearest(&source.to_string(), texts.iter().map(String::as_str)).map(str::to_owned);
+        Err(Error::NoSource { table: self.spec.table.clone(), source_table: source.clone(), nearest })
+    }
+
+    async fn states(&self, there: Option<&Table>, inputs: &[Table]) -> Result<Vec<InputState>> {
+        let mut states = Vec::new();
+        for input in inputs {
+            let recorded = match there {
+                Some(table) => table.progress(&app_id(input.name())).await.map_err(Error::lake("reading", &self.spec.table))?,
+                None => None,
+            };
+            let rows_changed = rows_changed(input, recorded).await?;
+            states.push(InputState { table: input.name().clone(), version: input.version(), recorded, rows_changed });
+        }
+        Ok(states)
+    }
+
+    async fn refresh(&self, there: Option<Table>, inputs: &[Table], states: &[InputState], report: &mut DatasetReport) -> Result<Ended> {
+        let mut opened = Vec::new();
+        for input in inputs {
+            opened.push(Input::open(input.clone()).await?);
+        }
+        let mut joins = Joins::Hash;
+        loop {
+            let rows = plan_rows(self.lake, self.spec, &opened, self.options, joins).await?;
+            target::check_columns(self.spec, &rows.columns)?;
+            let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns).await?;
+            let asks_for_time = rows.asks_for_time;
+            let mut quarantine = Quarantine::open(self.lake, self.spec, rows.columns.clone(), self.stamp(states)).await?;
+            match self.write(rows, &target, &mut quarantine, joins).await {
+                Ok(Made::Rows(written)) => return self.commit(*written, target, quarantine, asks_for_time, states, report).await,
+                Ok(Made::NeedsSpilling) => {
+                    tracing::warn!(view = %self.spec.table, "a hash join did not fit in memory, planning with sort-merge joins");
+                    report.notes.push("a hash join did not fit in memory: the query was planned again with sort-merge joins".to_owned());
+                    quarantine.abandon().await;
+                    joins = Joins::SortMerge;
+                }
+                Err(error) => {
+                    quarantine.abandon().await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn stamp(&self, states: &[InputState]) -> Stamp {
+        Stamp {
+            run_id: self.options.run_id.clone(),
+            now_us: self.lake.clock().now().timestamp_micros(),
+            source_versions: states.iter().map(|state| (state.table.to_string(), version_of(state))).collect(),
+        }
+    }
+
+    /// Runs the query into files.
+    async fn write(&self, rows: Rows, target: &Target, quarantine: &mut Quarantine<'_>, joins: Joins) -> Result<Made> {
+        let planned = |error| Error::planned(&self.spec.table, error);
+        let frame = self.sorted(rules::ask(self.spec, rows.frame)?)?;
+        let context = Arc::new(frame.task_ctx());
+        let physical = frame.create_physical_plan().await.map_err(planned)?;
+        let may_spill = joins == Joins::Hash && has_hash_join(physical.as_ref());
+        let stream = execute_stream(physical, context).map_err(planned)?;
+        let options = WriterOptions { columns: Some(target.columns.clone()), ..WriterOptions::default() };
+        let mut writer = target.table.writer(options).map_err(Error::lake("writing", &self.spec.table))?;
+        let mut tally = Tally::default();
+        match self.pump(stream, &mut writer, quarantine, &mut tally).await {
+            Ok(rows_in) => {
+                let adds = writer.finish().await.map_err(Error::lake("writing", &self.spec.table))?;
+                Ok(Made::Rows(Box::new(Written { adds, rows_in, tally })))
+            }
+            Err(error) => {
+                if let Err(error) = writer.abandon().await {
+                    tracing::debug!(view = %self.spec.table, %error, "an unfinished file stays until vacuum");
+                }
+                if may_spill && is_out_of_memory(&error) { Ok(Made::NeedsSpilling) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Rows in the order their layout asks for.
+    fn sorted(&self, frame: DataFrame) -> Result<DataFrame> {
+        let layout = self.spec.partition_by.iter().chain(&self.spec.cluster_by).chain(&self.spec.zorder_by);
+        let order: Vec<_> = layout.map(|column| ident(column).sort(true, true)).collect();
+        if order.is_empty() {
+            return Ok(frame);
+        }
+        frame.sort(order).map_err(|error| Error::planned(&self.spec.table, error))
+    }
+
+    async fn pump(
+        &self,
+        mut stream: SendableRecordBatchStream,
+        writer: &mut DataWriter,
+        quarantine: &mut Quarantine<'_>,
+        tally: &mut Tally,
+    ) -> Result<u64> {
+        let mut rows_in = 0;
+        loop {
+            let next = self.options.cancel.run_until_cancelled(stream.next()).await;
+            let Some(next) = next else { return Err(Error::Cancelled { table: self.spec.table.clone() }) };
+            let Some(batch) = next else { return Ok(rows_in) };
+            let batch = batch.map_err(|error| Error::failed(&self.spec.table, error))?;
+            rows_in += batch.num_rows() as u64;
+            let kept = self.sift(&batch, quarantine, tally).await?;
+            writer.write(&kept).await.map_err(Error::lake("writing", &self.spec.table))?;
+        }
+    }
+
+    /// The rows that stay, the others sent where the rules send them.
+    async fn sift(&self, batch: &RecordBatch, quarantine: &mut Quarantine<'_>, tally: &mut Tally) -> Result<RecordBatch> {
+        if self.spec.expectations.is_empty() {
+            return Ok(batch.clone());
+        }
+        let sifted = rules::sift(&self.spec.expectations, batch, tally).map_err(|error| Error::failed(&self.spec.table, error.into()))?;
+        quarantine.write(&sifted).await?;
+        Ok(sifted.kept)
+    }
+
+    async fn commit(
+        &self,
+        written: Written,
+        target: Target,
+        mut quarantine: Quarantine<'_>,
+        asks_for_time: bool,
+        states: &[InputState],
+        report: &mut DatasetReport,
+    ) -> Result<Ended> {
+        let Written { adds, rows_in, tally } = written;
+        if let Some((rule, rows)) = rules::broken(&self.spec.expectations, &tally) {
+            quarantine.abandon().await;
+            return Err(Error::Expectation { table: self.spec.table.clone(), expectation: rule.name.clone(), rows });
+        }
+        self.ensure_wanted()?;
+        let positions: Vec<(String, i64)> = states.iter().map(|state| (app_id(&state.table), version_of(state))).collect();
+        let refused = quarantine.finish().await?;
+        if let Some(why) = quarantine.commit(refused, &positions).await?.and_then(lost) {
+            return Ok(Ended::Lost(why));
+        }
+        let removes = target.table.files().await.map_err(Error::lake("reading", &self.spec.table))?;
+        let rows_deleted = removes.iter().filter_map(DataFile::live_rows).sum();
+        let rows_out = adds.iter().map(|file| file.rows).sum();
+        let bytes_written = adds.iter().map(|file| file.size).sum();
+        let definition = Definition::of(self.spec, asks_for_time);
+        let commit = Commit {
+            operation: Operation::Overwrite,
+            adds,
+            removes,
+            progress: self.progress(states),
+            schema: target.adds_columns.then(|| target.columns.clone()),
+            domains: BTreeMap::from([(DOMAIN.to_owned(), Some(definition.to_text()))]),
+            reads: Reads::WholeTable,
+            metrics: BTreeMap::from([("numOutputRows".to_owned(), u64::to_string(&rows_out))]),
+            ..Commit::default()
+        };
+        let outcome = target.table.commit(commit).await.map_err(Error::lake("committing to", &self.spec.table))?;
+        let CommitOutcome::Committed { version } = outcome else {
+            return Ok(Ended::Lost(lost(outcome).unwrap_or_default()));
+        };
+        tracing::info!(view = %self.spec.table, version, rows = rows_out, reason = %report.reason, "refreshed in full");
+        report.status = Status::Committed;
+        report.version_to = Some(version);
+        report.positions = states.iter().map(|state| (state.table.to_string(), version_of(state))).collect();
+        report.rows_in = rows_in;
+        report.rows_out = rows_out;
+        report.rows_quarantined = quarantine.rows;
+        report.rows_ignored = tally.dropped.into_iter().map(|(rule, rows)| (format!("expectation {rule}"), rows)).collect();
+        report.expectations = tally.failed;
+        report.rows_inserted = rows_out;
+        report.rows_deleted = rows_deleted;
+        report.bytes_written = bytes_written;
+        Ok(Ended::Committed)
+    }
+
+    fn progress(&self, states: &[InputState]) -> Vec<Progress> {
+        let of = |state: &InputState| Progress { app_id: app_id(&state.table), expected: state.recorded, version: version_of(state) };
+        states.iter().map(of).collect()
+    }
+}
+
+/// Versions of Delta tables fit into the log's signed numbers.
+fn version_of(state: &InputState) -> i64 {
+    i64::try_from(state.version).unwrap_or(i64::MAX)
+}
+
+/// Why an outcome is no commit.
+fn lost(outcome: CommitOutcome) -> Option<String> {
+    match outcome {
+        CommitOutcome::Committed { .. } => None,
+        CommitOutcome::Conflicted(conflict) => Some(conflict.to_string()),
+        CommitOutcome::Fenced { app_id, .. } => Some(format!("another run moved the position {app_id}")),
+    }
+}
+
+/// Whether a commit of the input after the recorded version may have changed rows.
+async fn rows_changed(input: &Table, recorded: Option<i64>) -> Result<bool> {
+    let Some(recorded) = recorded.and_then(|recorded| u64::try_from(recorded).ok()) else { return Ok(true) };
+    let behind = input.version().saturating_sub(recorded);
+    if behind == 0 || behind > HISTORY_MAX {
+        return Ok(behind > 0);
+    }
+    let limit = usize::try_from(behind).unwrap_or(usize::MAX);
+    let history = input.history(Some(limit)).await.map_err(Error::lake("reading the history of", input.name()))?;
+    let since: Vec<_> = history.iter().filter(|entry| entry.version > recorded).collect();
+    let all_there = since.len() as u64 == behind;
+    let changed = since.iter().any(|entry| plan::changes_rows(entry.operation.as_deref(), entry.files_added, entry.files_removed));
+    Ok(!all_there || changed)
+}
+
+fn has_hash_join(plan: &dyn ExecutionPlan) -> bool {
+    plan.name() == "HashJoinExec" || plan.children().into_iter().any(|child| has_hash_join(child.as_ref()))
+}
+
+fn is_out_of_memory(error: &Error) -> bool {
+    matches!(error, Error::Failed { source, .. } if matches!(source.find_root(), DataFusionError::ResourcesExhausted(_)))
+}

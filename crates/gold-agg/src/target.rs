@@ -1,0 +1,50 @@
+//! The table of a view.
+
+use tributary_lake::{Lake, Table};
+use tributary_specs::{Column, GoldSpec, TableSpec, check_declared};
+
+use crate::{Error, Result, plan};
+
+/// The table a refresh writes to.
+pub(crate) struct Target {
+    pub table: Table,
+    /// All its columns after the commit.
+    pub columns: Vec<Column>,
+    /// Whether the commit adds any.
+    pub adds_columns: bool,
+}
+
+/// Holds the columns of the result to the declaration.
+pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
+    let yielded = |declared: &&Column| !plan::is_filled_in(declared) || result.iter().any(|column| column.name == declared.name);
+    let declared: Vec<Column> = spec.schema.iter().filter(yielded).cloned().collect();
+    let mismatches: Vec<String> = check_declared(&declared, result).iter().map(ToString::to_string).collect();
+    if mismatches.is_empty() {
+        return Ok(());
+    }
+    Err(Error::DeclaredSchema { table: spec.table.clone(), reason: mismatches.join("; ") })
+}
+
+/// The table there, or a new one without rows.
+pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, result: &[Column]) -> Result<Target> {
+    let wanted = plan::declared_columns(&spec.schema, result);
+    let table = match there {
+        Some(table) => table,
+        None => create(lake, spec, wanted.clone()).await?,
+    };
+    let columns = plan::merge_columns(table.columns(), &wanted)
+        .map_err(|problems| Error::TableColumns { table: spec.table.clone(), reason: problems.join("; ") })?;
+    let adds_columns = columns.len() > table.columns().len();
+    Ok(Target { table, columns, adds_columns })
+}
+
+async fn create(lake: &Lake, spec: &GoldSpec, columns: Vec<Column>) -> Result<Table> {
+    let declaration = TableSpec {
+        partition_by: spec.partition_by.clone(),
+        cluster_by: spec.cluster_by.clone(),
+        comment: spec.comment.clone(),
+        properties: spec.properties.clone(),
+        ..TableSpec::new(spec.table.clone(), columns)
+    };
+    lake.create(&declaration).await.map_err(Error::lake("creating", &spec.table))
+}

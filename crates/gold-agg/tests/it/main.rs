@@ -1,0 +1,10 @@
+//! Views over a lake in memory.
+
+mod crash;
+mod errors;
+mod law;
+mod names;
+mod races;
+mod refresh;
+mod rules;
+mod world;

@@ -1,0 +1,122 @@
+//! A small lake in memory, its silver tables, and what is read of it.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use chrono::{DateTime, Utc};
+use futures::TryStreamExt;
+use tributary_gold_agg::Options;
+use tributary_lake::object_store::ObjectStore;
+use tributary_lake::object_store::memory::InMemory;
+use tributary_lake::{
+    Commit, CommitOutcome, Lake, LakeOptions, ManualClock, Operation, ReadOptions, Reads, SeededIds, Stores, Table, WriterOptions,
+};
+use tributary_specs::{Column, DatasetReport, GoldSpec, TableName, TableSpec};
+use tributary_testkit::Frame;
+use url::Url;
+
+pub struct World {
+    pub lake: Lake,
+    pub clock: Arc<ManualClock>,
+}
+
+/// 2026-02-01T10:00:00Z.
+pub fn ten_o_clock() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_769_940_000, 0).unwrap()
+}
+
+pub fn name(text: &str) -> TableName {
+    text.parse().unwrap()
+}
+
+pub fn memory() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::over(memory())
+    }
+
+    pub fn over(store: Arc<dyn ObjectStore>) -> Self {
+        Self::with(store, 256 << 20)
+    }
+
+    pub fn with(store: Arc<dyn ObjectStore>, memory_limit: usize) -> Self {
+        let clock = Arc::new(ManualClock::new(ten_o_clock()));
+        let stores = Stores::wrap(store, Url::parse("memory:///lake/").unwrap());
+        let options =
+            LakeOptions { clock: Arc::clone(&clock) as _, ids: Arc::new(SeededIds::new(7)), memory_limit, ..LakeOptions::default() };
+        Self { lake: Lake::open(stores, options).unwrap(), clock }
+    }
+
+    pub async fn table(&self, table: &str) -> Result<Table> {
+        self.lake.table(&name(table)).await?.with_context(|| format!("{table} is there"))
+    }
+
+    async fn made(&self, table: &str, frame: &Frame) -> Result<Table> {
+        let columns = Column::all_from_arrow(&frame.schema())?;
+        let spec = TableSpec { row_changes: true, ..TableSpec::new(name(table), columns) };
+        Ok(self.lake.create(&spec).await?)
+    }
+
+    /// Makes the table if it is not there and adds rows in one commit.
+    pub async fn append(&self, table: &str, frame: &Frame) -> Result<u64> {
+        self.commit(table, frame, false, Operation::Write).await
+    }
+
+    /// Makes the table if it is not there and replaces its rows in one commit.
+    pub async fn replace(&self, table: &str, frame: &Frame) -> Result<u64> {
+        self.commit(table, frame, true, Operation::Overwrite).await
+    }
+
+    /// Rewrites the table's files without changing a row.
+    pub async fn optimize(&self, table: &str) -> Result<u64> {
+        let frame = self.rows(table).await?;
+        self.commit(table, &frame, true, Operation::Optimize).await
+    }
+
+    async fn commit(&self, table: &str, frame: &Frame, replace: bool, operation: Operation) -> Result<u64> {
+        let table = self.made(table, frame).await?;
+        let mut writer = table.writer(WriterOptions::default())?;
+        writer.write(frame.batch()).await?;
+        let adds = writer.finish().await?;
+        let removes = if replace { table.files().await? } else { Vec::new() };
+        let reads = match operation {
+            Operation::Optimize => Reads::Files,
+            _ if replace => Reads::WholeTable,
+            _ => Reads::BlindAppend,
+        };
+        let commit = Commit { operation, adds, removes, reads, ..Commit::default() };
+        match table.commit(commit).await? {
+            CommitOutcome::Committed { version } => Ok(version),
+            other => anyhow::bail!("{other:?}"),
+        }
+    }
+
+    pub async fn rows(&self, table: &str) -> Result<Frame> {
+        rows_of(&self.table(table).await?).await
+    }
+
+    pub async fn version(&self, table: &str) -> Result<u64> {
+        Ok(self.table(table).await?.version())
+    }
+
+    /// Brings a view up to date with default options.
+    pub async fn run(&self, spec: &GoldSpec) -> Result<DatasetReport, tributary_gold_agg::Error> {
+        let report = tributary_gold_agg::run(&self.lake, spec, &Options::default()).await?;
+        assert_counts_add_up(&report);
+        Ok(report)
+    }
+}
+
+pub async fn rows_of(table: &Table) -> Result<Frame> {
+    let stream = table.read(ReadOptions::default()).await?;
+    let schema = stream.schema();
+    Ok(Frame::new(schema, &stream.try_collect::<Vec<_>>().await?))
+}
+
+pub fn assert_counts_add_up(report: &DatasetReport) {
+    let ignored: u64 = report.rows_ignored.values().sum();
+    assert_eq!(report.rows_in, report.rows_out + report.rows_quarantined + ignored, "{report:?}");
+}
