@@ -140,7 +140,7 @@ fn below(path: &str, name: &str) -> String {
 fn array(from: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef, Misfit> {
     use DataType as T;
     let source = from.data_type();
-    if source == to && !source.is_nested() {
+    if source == to {
         return Ok(Arc::clone(from));
     }
     let refused = || Misfit::new(path, Problem::Type { from: source.clone(), to: to.clone() });
@@ -151,6 +151,7 @@ fn array(from: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef, Misfit>
         (T::RunEndEncoded(_, values), _) => array(&plain(values.data_type())?, to, path),
         (T::LargeUtf8 | T::Utf8View, T::Utf8) | (T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_), T::Binary) => plain(to),
         (T::Float32, T::Float64) | (T::Int8 | T::Int16, T::Float32) | (T::Int8 | T::Int16 | T::Int32, T::Float64) => plain(to),
+        (T::Int8, T::Int16 | T::Int32 | T::Int64) | (T::Int16, T::Int32 | T::Int64) | (T::Int32, T::Int64) => plain(to),
         (T::Int8 | T::Int16 | T::Int32 | T::Int64, T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Decimal128(_, _)) => exact(from, to, path),
         (T::Decimal32(_, _) | T::Decimal64(_, _) | T::Decimal128(_, _) | T::Decimal256(_, _), T::Decimal128(_, _)) => exact(from, to, path),
         (T::Timestamp(unit, zone), T::Timestamp(_, wanted)) if *unit != TimeUnit::Nanosecond && zone.is_some() == wanted.is_some() => exact(from, to, path),

@@ -1,5 +1,6 @@
 //! What can go wrong in a lake, and what may be done about it.
 
+use datafusion::error::DataFusionError;
 use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_specs::TableName;
 
@@ -167,7 +168,7 @@ pub enum Error {
     },
     /// The query engine refused or failed.
     #[error("the query engine failed")]
-    Query(#[from] datafusion::error::DataFusionError),
+    Query(#[source] datafusion::error::DataFusionError),
     /// The plan of a commit contradicts itself: a bug of the caller.
     #[error("a commit to `{table}` is not well formed: {reason}")]
     Malformed {
@@ -182,7 +183,7 @@ impl Error {
     /// A failure of the store, told apart by whether a retry may help.
     pub(crate) fn store(action: impl Into<String>, source: object_store::Error) -> Self {
         let action = action.into();
-        match denied(&source) {
+        match is_denied(&source) {
             true => Self::Denied { action, source },
             false => Self::Store { action, source },
         }
@@ -190,7 +191,7 @@ impl Error {
 }
 
 /// Whether the store, or the file system below it, says that this will not work however often it is tried.
-fn denied(error: &object_store::Error) -> bool {
+pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     use std::io::ErrorKind;
     if matches!(error, object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }) {
         return true;
@@ -206,6 +207,36 @@ fn denied(error: &object_store::Error) -> bool {
     false
 }
 
+/// What went through the query engine comes out as what it was: an error of ours, of the store, or the engine's own.
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        match error {
+            DataFusionError::External(source) => match source.downcast::<Self>() {
+                Ok(error) => *error,
+                Err(source) => Self::Query(DataFusionError::External(source)),
+            },
+            DataFusionError::ObjectStore(source) => Self::store("reading", *source),
+            DataFusionError::Context(_, source) => (*source).into(),
+            error => Self::Query(error),
+        }
+    }
+}
+
+/// A query fails for want of an answer, for want of memory, or because we made it wrong.
+fn query_class(error: &DataFusionError) -> FaultClass {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if error.is::<object_store::Error>() || error.is::<std::io::Error>() {
+            return FaultClass::Transient;
+        }
+        cause = error.source();
+    }
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => FaultClass::BadInput,
+        _ => FaultClass::Bug,
+    }
+}
+
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         Self::Query(error.into())
@@ -218,7 +249,8 @@ impl Fault for Error {
             Self::Store { .. } | Self::Delta { .. } => FaultClass::Transient,
             Self::Unknown { .. } => FaultClass::Unknown,
             Self::Constraint { .. } => FaultClass::BadData,
-            Self::Query(_) | Self::Malformed { .. } => FaultClass::Bug,
+            Self::Query(error) => query_class(error),
+            Self::Malformed { .. } => FaultClass::Bug,
             Self::Root { .. }
             | Self::Denied { .. }
             | Self::NoTable { .. }

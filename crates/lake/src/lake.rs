@@ -1,12 +1,25 @@
 //! A lake: tables under one root.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::prelude::SessionContext;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::StreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
 use tributary_specs::{TableName, TableSpec};
+use url::Url;
+use uuid::Uuid;
 
-use crate::{Clock, Result, Stores, SystemClock, Table};
+use crate::constraints::Rules;
+use crate::create::{self, Weight};
+use crate::log::Log;
+use crate::log_cache::LogCache;
+use crate::{Clock, CommitOutcome, Error, Ids, RandomIds, Result, Stores, SystemClock, Table, action, transact};
 
 /// How a lake behaves.
 #[derive(Debug, Clone)]
@@ -15,9 +28,11 @@ pub struct LakeOptions {
     pub catalogue: String,
     /// Where commit timestamps come from.
     pub clock: Arc<dyn Clock>,
+    /// Where ids of tables, commits and files come from.
+    pub ids: Arc<dyn Ids>,
     /// How often one [`Table::commit`] tries a next version before it gives up as conflicted.
     pub attempts_max: u32,
-    /// Bytes that queries of one [`Lake::session`] may hold before they spill.
+    /// Bytes that all queries in sessions of the lake may hold together before they spill.
     pub memory_limit: usize,
     /// Where queries spill to; the system's temporary folder by default.
     pub spill_path: Option<std::path::PathBuf>,
@@ -33,6 +48,7 @@ impl Default for LakeOptions {
         Self {
             catalogue: "main".to_owned(),
             clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
             attempts_max: 32,
             memory_limit: 1 << 30,
             spill_path: None,
@@ -61,7 +77,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Tables under one root. Cheap to clone; clones share the store, the log cache and the clock.
+/// Tables under one root. Cheap to clone; clones share the store, the log cache, the memory limit and the clock.
 #[derive(Debug, Clone)]
 pub struct Lake {
     inner: Arc<Inner>,
@@ -70,33 +86,87 @@ pub struct Lake {
 #[derive(Debug)]
 struct Inner {
     stores: Stores,
+    /// The lake's store with immutable log objects cached.
+    cached: Arc<dyn ObjectStore>,
+    runtime: Arc<RuntimeEnv>,
     options: LakeOptions,
 }
+
+/// How often `create` looks again when others create, upgrade or commit at the same time.
+const TRIES: u32 = 10;
 
 impl Lake {
     /// A lake over a root. Nothing is read or written yet.
     ///
     /// # Errors
-    /// [`crate::Error::Root`] when the root's scheme has no Delta log.
+    /// [`Error::Root`] when the spill folder cannot be used.
     pub fn open(stores: Stores, options: LakeOptions) -> Result<Self> {
-        Ok(Self { inner: Arc::new(Inner { stores, options }) })
+        let cached: Arc<dyn ObjectStore> = Arc::new(LogCache::new(stores.store(), options.log_cache_bytes));
+        let spill = match &options.spill_path {
+            Some(path) => DiskManagerMode::Directories(vec![path.clone()]),
+            None => DiskManagerMode::OsTmpDirectory,
+        };
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(options.memory_limit)))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
+            .build_arc()?;
+        runtime.register_object_store(stores.root(), Arc::clone(&cached));
+        Ok(Self { inner: Arc::new(Inner { stores, cached, runtime, options }) })
     }
 
     /// The latest snapshot of a table, or none when there is no such table.
     ///
     /// # Errors
-    /// [`crate::Error::Unsupported`] when the table needs a feature this program does not know; store errors.
-    pub async fn table(&self, _name: &TableName) -> Result<Option<Table>> {
-        todo!()
+    /// [`Error::Unsupported`] when the table needs a feature this program does not know; store errors.
+    pub async fn table(&self, name: &TableName) -> Result<Option<Table>> {
+        let log = self.log(name)?;
+        let opened = log.open(None, None).await?;
+        opened.map(|opened| Table::new(self.clone(), log, opened)).transpose()
     }
 
-    /// Creates a table as declared, or opens the one that is there when it is compatible.
+    /// Creates a table as declared, or opens the one that is there when it is compatible and may be written to. A table of ours
+    /// made by an older release is brought up to date by one commit of metadata and protocol.
     ///
     /// # Errors
-    /// [`crate::Error::Spec`] when the declaration cannot be honoured, [`crate::Error::Incompatible`] when a table is there that
-    /// differs in more than columns the declaration lacks.
-    pub async fn create(&self, _spec: &TableSpec) -> Result<Table> {
-        todo!()
+    /// [`Error::Spec`] when the declaration cannot be honoured, [`Error::Incompatible`] when a table is there that
+    /// differs in more than columns the declaration lacks, [`Error::Unsupported`] when it cannot be written to.
+    pub async fn create(&self, spec: &TableSpec) -> Result<Table> {
+        if let Some(table) = self.table(&spec.name).await? {
+            return self.adopt(table, spec).await;
+        }
+        let refused = |reason| Error::Spec { table: spec.name.clone(), reason };
+        let now = self.clock().now();
+        let actions = create::first_commit(spec, self.new_id(), self.new_id(), now).map_err(refused)?;
+        let schema = Arc::new(create::arrow_schema(&spec.columns).map_err(refused)?);
+        Rules::new(&spec.name, &schema, &spec.columns, &spec.checks, now)?;
+        let lines = action::to_lines(&actions).map_err(|error| refused(error.to_string()))?;
+        let put = self.log(&spec.name)?.put(0, lines).await;
+        // Whatever was answered: the table that is there now is the one, made by us or by another.
+        match (self.table(&spec.name).await, put) {
+            (Ok(Some(table)), _) => self.adopt(table, spec).await,
+            (_, Err(error)) => Err(Error::store(format!("creating {}", spec.name), error)),
+            (Err(error), Ok(())) => Err(error),
+            (Ok(None), Ok(())) => Err(Error::Log { table: spec.name.clone(), reason: "version 0 was written and is not there".to_owned() }),
+        }
+    }
+
+    async fn adopt(&self, mut table: Table, spec: &TableSpec) -> Result<Table> {
+        for _ in 0..TRIES {
+            table.state().ensure_writable(table.name())?;
+            let incompatible: Vec<String> =
+                create::differences(spec, table.state()).into_iter().filter(|(weight, _)| *weight == Weight::Incompatible).map(|(_, difference)| difference.to_string()).collect();
+            if !incompatible.is_empty() {
+                return Err(Error::Incompatible { table: spec.name.clone(), differences: incompatible.join("; ") });
+            }
+            let now = self.clock().now().timestamp_millis();
+            let Some((metadata, protocol)) = create::upgrade(table.state(), table.version() + 1, now) else { return Ok(table) };
+            match transact::commit_metadata(&table, metadata, protocol, now).await? {
+                CommitOutcome::Committed { version } => tracing::info!(table = %spec.name, version, "brought the table up to date"),
+                CommitOutcome::Conflicted(_) | CommitOutcome::Fenced { .. } => {}
+            }
+            table = table.refresh().await?;
+        }
+        Ok(table)
     }
 
     /// Every table of the catalogue, sorted.
@@ -104,26 +174,52 @@ impl Lake {
     /// # Errors
     /// Store errors.
     pub async fn tables(&self) -> Result<Vec<TableName>> {
-        todo!()
+        let catalogue = self.path()?.join(self.inner.options.catalogue.as_str());
+        let mut tables = BTreeSet::new();
+        for schema in self.folders(&catalogue).await? {
+            for table in self.folders(&schema).await? {
+                let mut log = self.inner.cached.list(Some(&table.clone().join("_delta_log")));
+                if let Some(first) = log.next().await {
+                    first.map_err(|error| Error::store("listing tables", error))?;
+                    let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
+                    tables.insert(TableName::new(name(&schema), name(&table)));
+                }
+            }
+        }
+        Ok(tables.into_iter().collect())
     }
 
-    /// Every way in which the existing table differs from its declaration; empty when equal, [`Difference`] of the table
-    /// itself when there is none.
+    async fn folders(&self, path: &Path) -> Result<Vec<Path>> {
+        let listed = self.inner.cached.list_with_delimiter(Some(path)).await;
+        listed.map(|listed| listed.common_prefixes).map_err(|error| Error::store(format!("listing {path}"), error))
+    }
+
+    /// Every way in which the existing table differs from its declaration; empty when equal; the table itself when there is none.
     ///
     /// # Errors
     /// As [`Self::table`].
-    pub async fn difference(&self, _spec: &TableSpec) -> Result<Vec<Difference>> {
-        todo!()
+    pub async fn difference(&self, spec: &TableSpec) -> Result<Vec<Difference>> {
+        let Some(table) = self.table(&spec.name).await? else {
+            return Ok(vec![Difference { what: "table".to_owned(), declared: Some(spec.name.to_string()), found: None }]);
+        };
+        Ok(create::differences(spec, table.state()).into_iter().map(|(_, difference)| difference).collect())
     }
 
-    /// A query context with the lake's memory limit, spilling to disk; no tables are registered.
+    /// A query context with the lake's store and memory limit, spilling to disk; no tables are registered.
     pub fn session(&self) -> SessionContext {
-        todo!()
+        let mut config = SessionConfig::new();
+        config.options_mut().execution.parquet.schema_force_view_types = false;
+        SessionContext::new_with_config_rt(config, Arc::clone(&self.inner.runtime))
     }
 
     /// The clock of the lake.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.inner.options.clock)
+    }
+
+    /// An id nobody else has.
+    pub fn new_id(&self) -> Uuid {
+        self.inner.options.ids.next()
     }
 
     /// The options it was opened with.
@@ -134,5 +230,25 @@ impl Lake {
     /// The store and root it was opened with.
     pub fn stores(&self) -> &Stores {
         &self.inner.stores
+    }
+
+    /// Where a table is, whether it exists or not; ends with a slash.
+    ///
+    /// # Errors
+    /// [`Error::Root`] when the lake's root can have nothing below it.
+    pub fn url(&self, name: &TableName) -> Result<Url> {
+        let mut url = self.inner.stores.root().clone();
+        let bare = || Error::Root { root: self.inner.stores.root().to_string(), reason: "it can have nothing below it".to_owned() };
+        url.path_segments_mut().map_err(|()| bare())?.pop_if_empty().extend([&self.inner.options.catalogue, &name.schema, &name.name]).push("");
+        Ok(url)
+    }
+
+    fn path(&self) -> Result<Path> {
+        let root = self.inner.stores.root();
+        Path::from_url_path(root.path()).map_err(|error| Error::Root { root: root.to_string(), reason: error.to_string() })
+    }
+
+    fn log(&self, name: &TableName) -> Result<Log> {
+        Log::new(name.clone(), self.url(name)?, Arc::clone(&self.inner.cached))
     }
 }

@@ -16,18 +16,42 @@
 //! - A commit that read something another writer changed is never rebased over it.
 //! - A commit without an answer is looked up by its own id before anything else is tried.
 
+mod action;
 mod align;
+mod changes;
+mod checkpoint;
 mod clock;
 mod commit;
+mod conflict;
 mod constraints;
+mod controls;
+mod create;
+mod deletion_vector;
+mod delta_schema;
 mod error;
 mod expression;
 mod file;
+mod file_scan;
+mod history;
+mod ids;
 mod lake;
+mod live_files;
+mod log;
+mod log_cache;
+mod parquet_files;
 mod partition;
+mod protocol;
+mod provider;
+mod read_files;
+mod state;
 mod stats;
+mod stats_read;
 mod stores;
 mod table;
+mod time_travel;
+mod transact;
+mod well_formed;
+mod writer;
 
 pub use arrow;
 pub use datafusion;
@@ -37,9 +61,11 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads};
 pub use error::Error;
 pub use file::{ChangeFile, ChangeRows, ColumnStats, DataFile, DeletionVector, FileStats, NewFile};
+pub use ids::{Ids, RandomIds, SeededIds};
 pub use lake::{Difference, Lake, LakeOptions};
 pub use stores::Stores;
 pub use table::{CommitEntry, ReadOptions, Table};
+pub use writer::{ChangeWriter, DataWriter, WriterOptions, file_bytes_target};
 
 /// What fallible functions of this crate return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -19,10 +19,9 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use tributary_specs::TableName;
-use uuid::Uuid;
 
 use crate::partition::{self, Part, PartitionValues};
-use crate::{Error, Result};
+use crate::{Error, Ids, Result};
 
 /// Rows that are handed to the encoder at once; what a file may exceed its target by.
 const SLICE_ROWS: usize = 16 * 1024;
@@ -49,6 +48,7 @@ pub(crate) struct Layout {
     pub memory_limit: usize,
     /// Columns with a Bloom filter.
     pub bloom_columns: Vec<String>,
+    pub ids: Arc<dyn Ids>,
 }
 
 /// Sees the rows of one file go by.
@@ -140,7 +140,7 @@ impl<O: Observer> ParquetFiles<O> {
 
     fn open_file(&self, values: &PartitionValues) -> Result<OpenFile<O>> {
         let Layout { folder, file_prefix, partition_columns, store, root, schema, .. } = &self.layout;
-        let path = format!("{folder}{}{file_prefix}-{}.zstd.parquet", partition::folder(partition_columns, values), Uuid::new_v4());
+        let path = format!("{folder}{}{file_prefix}-{}.zstd.parquet", partition::folder(partition_columns, values), self.layout.ids.next());
         let place = Path::parse(format!("{root}/{path}")).map_err(|error| Error::Store { action: format!("naming {path}"), source: error.into() })?;
         let upload = BufWriter::with_capacity(Arc::clone(store), place, PART_BYTES);
         let options = ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
@@ -183,16 +183,14 @@ impl<O: Observer> ParquetFiles<O> {
 
 /// The store's own error out of what the upload wraps it in.
 fn store_error(error: Box<dyn std::error::Error + Send + Sync>) -> object_store::Error {
-    match error.downcast::<object_store::Error>() {
-        Ok(error) => *error,
-        Err(error) => match error.downcast::<std::io::Error>() {
-            Ok(error) if error.get_ref().is_some_and(|inner| inner.is::<object_store::Error>()) => match error.into_inner().map(store_error) {
-                Some(error) => error,
-                None => object_store::Error::NotImplemented { operation: "writing".to_owned(), implementer: "store".to_owned() },
-            },
-            Ok(error) => object_store::Error::Generic { store: "upload", source: error },
-            Err(error) => object_store::Error::Generic { store: "upload", source: error },
-        },
+    let upload = |source| object_store::Error::Generic { store: "upload", source };
+    let error = match error.downcast::<object_store::Error>() {
+        Ok(error) => return *error,
+        Err(error) => error,
+    };
+    match error.downcast::<std::io::Error>() {
+        Ok(error) => error.downcast::<object_store::Error>().unwrap_or_else(|error| upload(Box::new(error))),
+        Err(error) => upload(error),
     }
 }
 

@@ -1,16 +1,26 @@
 //! One immutable snapshot of a table.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use chrono::{DateTime, Utc};
 use datafusion::catalog::TableProvider;
+use datafusion::common::Column as NamedColumn;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use tokio::sync::OnceCell;
 use tributary_specs::{Check, Column, TableName};
 
-use crate::{Commit, CommitOutcome, DataFile, Lake, Result};
+use crate::action::Action;
+use crate::log::{Log, Opened};
+use crate::state::State;
+use crate::{Commit, CommitOutcome, DataFile, Error, Lake, Result, align, history, live_files, provider, read_files, transact};
 
 /// What of a table is read.
 #[derive(Debug, Clone, Default)]
@@ -49,21 +59,33 @@ pub struct CommitEntry {
 }
 
 /// One immutable snapshot of a table. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Table {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     lake: Lake,
-    name: TableName,
+    log: Log,
+    state: State,
+    files: OnceCell<Vec<DataFile>>,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("name", self.name()).field("version", &self.version()).finish_non_exhaustive()
+    }
 }
 
 impl Table {
+    pub(crate) fn new(lake: Lake, log: Log, opened: Opened) -> Result<Self> {
+        let state = State::new(&log.table, opened)?;
+        Ok(Self { inner: Arc::new(Inner { lake, log, state, files: OnceCell::new() }) })
+    }
+
     /// Its name.
     pub fn name(&self) -> &TableName {
-        &self.inner.name
+        &self.inner.log.table
     }
 
     /// The lake it is in.
@@ -71,104 +93,193 @@ impl Table {
         &self.inner.lake
     }
 
-    /// The version of this snapshot.
-    pub fn version(&self) -> u64 {
-        todo!()
+    pub(crate) fn log(&self) -> &Log {
+        &self.inner.log
     }
 
-    /// Its columns as Arrow types: timestamps in µs (`UTC` or without zone), text as `Utf8`, decimals as `Decimal128`.
+    pub(crate) fn state(&self) -> &State {
+        &self.inner.state
+    }
+
+    /// Rooted where the scheme of the lake's root begins.
+    pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.inner.log.store)
+    }
+
+    /// The table's root in [`Self::store`].
+    pub(crate) fn root_path(&self) -> Path {
+        self.inner.log.root.clone()
+    }
+
+    /// The version of this snapshot.
+    pub fn version(&self) -> u64 {
+        self.inner.state.version
+    }
+
+    /// Its columns as Arrow types: timestamps in µs (`UTC` or without zone), text as `Utf8`, decimals as `Decimal128`. Fields carry
+    /// what the log says of them as metadata.
     pub fn schema(&self) -> SchemaRef {
-        todo!()
+        Arc::clone(&self.inner.state.schema)
     }
 
     /// Its columns as declared, in order.
     pub fn columns(&self) -> &[Column] {
-        todo!()
+        &self.inner.state.columns
     }
 
     /// Its CHECK constraints.
     pub fn checks(&self) -> &[Check] {
-        todo!()
+        &self.inner.state.checks
     }
 
     /// Partition columns, in order.
     pub fn partition_columns(&self) -> &[String] {
-        todo!()
+        &self.inner.state.metadata.partition_columns
     }
 
     /// Clustering columns, in order; empty when it has none.
     pub fn cluster_columns(&self) -> &[String] {
-        todo!()
+        &self.inner.state.cluster_columns
     }
 
     /// Table properties, constraints left out.
     pub fn properties(&self) -> &BTreeMap<String, String> {
-        todo!()
+        &self.inner.state.properties
+    }
+
+    /// What catalogues show of it.
+    pub fn comment(&self) -> Option<&str> {
+        self.inner.state.metadata.description.as_deref()
+    }
+
+    /// Every table feature that a writer must honour, sorted.
+    pub fn features(&self) -> Vec<String> {
+        self.inner.state.features().into_iter().collect()
     }
 
     /// The latest snapshot of the same table.
     ///
     /// # Errors
-    /// [`crate::Error::NoTable`] when it is gone; as [`Lake::table`].
+    /// [`Error::NoTable`] when it is gone; as [`Lake::table`].
     pub async fn refresh(&self) -> Result<Self> {
-        todo!()
+        let base = Arc::clone(&self.inner.state.kernel);
+        let opened = self.log().open(None, Some(base)).await?.ok_or_else(|| Error::NoTable { table: self.name().clone() })?;
+        if opened.kernel.version() == self.version() {
+            return Ok(self.clone());
+        }
+        Self::new(self.lake().clone(), self.log().clone(), opened)
     }
 
     /// The snapshot of an earlier (or later) version.
     ///
     /// # Errors
-    /// [`crate::Error::NoVersion`] when it was never made or its log is gone.
-    pub async fn at_version(&self, _version: u64) -> Result<Self> {
-        todo!()
+    /// [`Error::NoVersion`] when it was never made or its log is gone.
+    pub async fn at_version(&self, version: u64) -> Result<Self> {
+        if version == self.version() {
+            return Ok(self.clone());
+        }
+        match self.log().open(Some(version), None).await {
+            Ok(Some(opened)) => Self::new(self.lake().clone(), self.log().clone(), opened),
+            Ok(None) | Err(Error::Log { .. }) => Err(self.no_version(version).await),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// That there is no such version, and which there are.
+    pub(crate) async fn no_version(&self, version: u64) -> Error {
+        match self.log().versions().await {
+            Ok(versions) => Error::NoVersion { table: self.name().clone(), version, earliest: versions.earliest, latest: versions.latest },
+            Err(error) => error,
+        }
     }
 
     /// The position of `app_id` in this snapshot.
     ///
     /// # Errors
-    /// Store errors.
-    pub async fn progress(&self, _app_id: &str) -> Result<Option<i64>> {
-        todo!()
+    /// None today: positions are read with the snapshot.
+    pub async fn progress(&self, app_id: &str) -> Result<Option<i64>> {
+        Ok(self.inner.state.progress.get(app_id).copied())
     }
 
     /// All positions whose application id begins with `prefix`.
     ///
     /// # Errors
-    /// Store errors.
-    pub async fn progress_with_prefix(&self, _prefix: &str) -> Result<BTreeMap<String, i64>> {
-        todo!()
+    /// None today: positions are read with the snapshot.
+    pub async fn progress_with_prefix(&self, prefix: &str) -> Result<BTreeMap<String, i64>> {
+        let from = self.inner.state.progress.range(prefix.to_owned()..);
+        Ok(from.take_while(|(app_id, _)| app_id.starts_with(prefix)).map(|(app_id, version)| (app_id.clone(), *version)).collect())
     }
 
     /// A metadata domain's configuration in this snapshot.
     ///
     /// # Errors
-    /// Store errors.
-    pub async fn domain(&self, _domain: &str) -> Result<Option<String>> {
-        todo!()
+    /// None today: domains are read with the snapshot.
+    pub async fn domain(&self, domain: &str) -> Result<Option<String>> {
+        Ok(self.inner.state.domains.get(domain).cloned())
     }
 
-    /// The snapshot as a DataFusion table: pruned by statistics, deletion vectors applied.
+    /// The snapshot as a DataFusion table: pruned by statistics, deletion vectors applied. Register it in a context made by
+    /// [`Lake::session`]: another context may have a store of its own for the lake's root.
     ///
     /// # Errors
     /// Store errors.
     pub async fn provider(&self) -> Result<Arc<dyn TableProvider>> {
-        todo!()
+        provider::of(self.log(), self.version()).await
     }
 
     /// Live rows.
     ///
     /// # Errors
-    /// [`crate::Error::Batch`] when a column does not exist; store errors, also while the stream is read.
-    pub async fn read(&self, _options: ReadOptions) -> Result<SendableRecordBatchStream> {
-        todo!()
+    /// [`Error::Batch`] when a column does not exist; store errors, also while the stream is read.
+    pub async fn read(&self, options: ReadOptions) -> Result<SendableRecordBatchStream> {
+        let schema = self.projected(options.columns.as_deref())?;
+        let mut rows = self.lake().session().read_table(self.provider().await?)?;
+        if let Some(filter) = options.filter {
+            rows = rows.filter(filter)?;
+        }
+        let columns: Vec<Expr> = schema.fields().iter().map(|field| Expr::Column(NamedColumn::from_name(field.name()))).collect();
+        let stream = rows.select(columns)?.execute_stream().await?;
+        let (table, target) = (self.name().clone(), Arc::clone(&schema));
+        let batches = stream.map(move |batch| align::read_as(&table, &batch?, &target).map_err(read_files::external));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
 
-    /// Rows added by the data-changing commits of `(from_exclusive, to_inclusive]`, commit by commit; `None` reads from the first.
+    fn projected(&self, columns: Option<&[String]>) -> Result<SchemaRef> {
+        let schema = self.schema();
+        let Some(columns) = columns else { return Ok(schema) };
+        let index = |name: &String| {
+            schema.index_of(name).map_err(|_| Error::Batch { table: self.name().clone(), reason: format!("it has no column `{name}`") })
+        };
+        let places = columns.iter().map(index).collect::<Result<Vec<_>>>()?;
+        Ok(Arc::new(schema.project(&places)?))
+    }
+
+    /// Rows added by the data-changing commits of `(from_exclusive, to_inclusive]`, commit by commit; `None` reads from the start:
+    /// from the first commit, or, where the log no longer reaches back so far, all live rows of `to_inclusive`.
     /// Commits that only rearranged rows are passed over.
     ///
     /// # Errors
-    /// [`crate::Error::NotAppendOnly`] when a commit in the range removed rows, [`crate::Error::NoVersion`] when its log is gone.
-    pub async fn appended(&self, _from_exclusive: Option<u64>, _to_inclusive: u64) -> Result<SendableRecordBatchStream> {
-        todo!()
+    /// [`Error::NotAppendOnly`] when a commit in the range removed rows, [`Error::NoVersion`] when its log is gone.
+    pub async fn appended(&self, from_exclusive: Option<u64>, to_inclusive: u64) -> Result<SendableRecordBatchStream> {
+        let first = from_exclusive.map_or(0, |version| version + 1);
+        let mut files = Vec::new();
+        for version in first..=to_inclusive {
+            let Some(actions) = self.log().actions(version).await? else {
+                if from_exclusive.is_none() && version == 0 {
+                    let table = self.at_version(to_inclusive).await?;
+                    return Ok(read_files::stream(self.log(), table.files().await?, self.schema()));
+                }
+                return Err(self.no_version(version).await);
+            };
+            for action in actions {
+                match action {
+                    Action::Remove(remove) if remove.data_change => return Err(Error::NotAppendOnly { table: self.name().clone(), version }),
+                    Action::Add(add) if add.data_change => files.push(live_files::of_add(&add, self.state(), self.name())),
+                    _ => {}
+                }
+            }
+        }
+        Ok(read_files::stream(self.log(), files, self.schema()))
     }
 
     /// Live data files with their statistics.
@@ -176,32 +287,36 @@ impl Table {
     /// # Errors
     /// Store errors.
     pub async fn files(&self) -> Result<Vec<DataFile>> {
-        todo!()
+        self.live_files().await.map(<[DataFile]>::to_vec)
+    }
+
+    pub(crate) async fn live_files(&self) -> Result<&[DataFile]> {
+        self.inner.files.get_or_try_init(|| live_files::read(self.log(), self.state())).await.map(Vec::as_slice)
     }
 
     /// Live rows of one file in file order, in the table's schema (or `columns` of it), partition columns filled in.
     ///
     /// # Errors
     /// Store errors, also while the stream is read.
-    pub async fn read_file(&self, _file: &DataFile, _columns: Option<&[String]>) -> Result<SendableRecordBatchStream> {
-        todo!()
+    pub async fn read_file(&self, file: &DataFile, columns: Option<&[String]>) -> Result<SendableRecordBatchStream> {
+        Ok(read_files::stream(self.log(), vec![file.clone()], self.projected(columns)?))
     }
 
     /// Commits, newest first, as far as the log goes.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn history(&self, _limit: Option<usize>) -> Result<Vec<CommitEntry>> {
-        todo!()
+    pub async fn history(&self, limit: Option<usize>) -> Result<Vec<CommitEntry>> {
+        history::read(self.log(), self.version(), limit).await
     }
 
     /// One commit. A blind append that lost a race is tried again on top of the winner; everything else follows
     /// [`crate::Reads`]. See [`CommitOutcome`].
     ///
     /// # Errors
-    /// [`crate::Error::Malformed`] for a plan that contradicts itself, [`crate::Error::SchemaChange`], [`crate::Error::Unknown`] when no answer came and
-    /// the log cannot be read either.
-    pub async fn commit(&self, _commit: Commit) -> Result<CommitOutcome> {
-        todo!()
+    /// [`Error::Malformed`] for a plan that contradicts itself, [`Error::SchemaChange`], [`Error::Unsupported`] for a table or a
+    /// winner's commit that needs something we do not know, [`Error::Unknown`] when no answer came and the log cannot be read either.
+    pub async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        transact::commit(self, commit).await
     }
 }

@@ -210,7 +210,16 @@ impl Table {
 
     /// A writer of change-feed files.
     pub fn change_writer(&self) -> ChangeWriter {
-        let mut fields: Vec<Field> = self.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        self.change_writer_of(&self.schema())
+    }
+
+    /// A writer of change-feed files for a commit that adds columns: `columns` are all of the table after it, as in [`WriterOptions::columns`].
+    pub fn change_writer_with(&self, columns: &[Column]) -> ChangeWriter {
+        self.change_writer_of(&Column::all_to_arrow(columns))
+    }
+
+    fn change_writer_of(&self, schema: &Schema) -> ChangeWriter {
+        let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
         let schema = Arc::new(Schema::new(fields));
         let files = Arc::new(file_schema(&schema, self.partition_columns()));
@@ -222,8 +231,9 @@ impl Table {
         let said = self.properties().get("delta.targetFileSize").and_then(|text| file_size_property(text));
         Layout {
             table: self.name().clone(),
-            store: self.store(),
-            root: self.root_path(),
+            store: Arc::clone(&self.log().store),
+            root: self.log().root.clone(),
+            ids: Arc::clone(&self.lake().options().ids),
             folder,
             file_prefix,
             schema,

@@ -1,0 +1,27 @@
+//! Which rows a deletion vector marks as deleted.
+
+use delta_kernel::Engine;
+use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
+use roaring::RoaringTreemap;
+
+use crate::log::{Log, kernel_error};
+use crate::{DeletionVector, Result};
+
+/// Positions in the file, from zero.
+///
+/// # Errors
+/// [`crate::Error::Log`] when the vector is none, or marks another number of rows than the log says; store errors.
+pub(crate) async fn rows(log: &Log, vector: &DeletionVector) -> Result<RoaringTreemap> {
+    let DeletionVector { storage_type, path_or_inline_dv, offset, size_in_bytes, rows } = vector.clone();
+    let failed = |error| kernel_error(&log.table, error);
+    let storage: DeletionVectorStorageType = storage_type.parse().map_err(failed)?;
+    let cardinality = i64::try_from(rows).unwrap_or(i64::MAX);
+    let descriptor = DeletionVectorDescriptor::try_new(storage, path_or_inline_dv, offset, size_in_bytes, cardinality).map_err(failed)?;
+    let (engine, url) = (log.delta.engine(None), log.url.clone());
+    let read = tokio::task::spawn_blocking(move || descriptor.read(engine.storage_handler(), &url)).await;
+    let deleted = read.map_err(|error| log.unreadable(error.to_string()))?.map_err(failed)?;
+    match deleted.len() == rows {
+        true => Ok(deleted),
+        false => Err(log.unreadable(format!("a deletion vector marks {} rows, the log says {rows}", deleted.len()))),
+    }
+}

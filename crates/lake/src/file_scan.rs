@@ -1,0 +1,200 @@
+//! Rows of one Parquet file in a table's columns, in file order.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::common::ScalarValue;
+use futures::stream::{BoxStream, StreamExt};
+use object_store::path::Path;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection, RowSelector};
+use parquet::arrow::async_reader::ParquetObjectReader;
+use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
+use parquet::errors::ParquetError;
+use roaring::RoaringTreemap;
+use url::Url;
+
+use crate::log::Log;
+use crate::partition::{self, PartitionValues};
+use crate::{Error, Result, align};
+
+/// Rows handed on at once.
+const BATCH_ROWS: usize = 8192;
+
+/// Which rows of a file, by position from zero.
+#[derive(Debug, Clone)]
+pub(crate) enum Rows {
+    All,
+    /// All but these: a deletion vector applied.
+    Except(RoaringTreemap),
+    /// Only these.
+    Only(RoaringTreemap),
+}
+
+/// A file to read and what its rows become.
+#[derive(Debug, Clone)]
+pub(crate) struct FileScan {
+    pub log: Log,
+    /// Relative to the table's root, or a URL in the same store; decoded.
+    pub path: String,
+    /// Bytes, where the log says.
+    pub size: Option<u64>,
+    pub rows: Rows,
+    /// The columns wanted, partition columns among them. What the file lacks is null.
+    pub schema: SchemaRef,
+    /// What the log says of partition columns holds, whatever the file says.
+    pub partition_values: PartitionValues,
+}
+
+impl FileScan {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// [`Error::Log`] when the log names a file that is not there or a partition value that is none; store errors, also while
+    /// the stream is read.
+    pub(crate) async fn open(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let partition_columns: Vec<String> = self.partition_values.keys().cloned().collect();
+        let wanted = Arc::new(partition::file_schema(&self.schema, &partition_columns));
+        let mut reader = ParquetObjectReader::new(Arc::clone(&self.log.store), self.place()?);
+        if let Some(size) = self.size {
+            reader = reader.with_file_size(size);
+        }
+        let metadata = ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await.map_err(|error| self.failed(error))?;
+        let metadata = in_microseconds(metadata).map_err(|error| self.failed(error))?;
+        let columns = metadata.schema().fields().iter().enumerate().filter(|(_, field)| is_wanted(&wanted, field)).map(|(index, _)| index);
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.collect::<Vec<_>>());
+        let total = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
+        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, metadata).with_batch_size(BATCH_ROWS).with_projection(mask);
+        match &self.rows {
+            Rows::All => {}
+            Rows::Except(rows) => builder = builder.with_row_selection(selection(rows, total, false)),
+            Rows::Only(rows) => builder = builder.with_row_selection(selection(rows, total, true)),
+        }
+        let stream = builder.build().map_err(|error| self.failed(error))?;
+        let constants = self.partition_constants()?;
+        let stream = stream.map(move |batch| {
+            let batch = batch.map_err(|error| self.failed(error))?;
+            let batch = align::read_as(&self.log.table, &batch, &wanted)?;
+            with_constants(&batch, &self.schema, &constants)
+        });
+        Ok(stream.boxed())
+    }
+
+    /// Where the file is in the store. A table that shares files with another names them by URL.
+    fn place(&self) -> Result<Path> {
+        let Self { log, path, .. } = self;
+        let refused = |error: object_store::path::Error| log.unreadable(format!("file {path}: {error}"));
+        match Url::parse(path) {
+            Ok(url) if url.scheme() == log.url.scheme() && url.authority() == log.url.authority() => Path::from_url_path(url.path()).map_err(refused),
+            Ok(_) => Err(Error::Unsupported { table: log.table.clone(), what: "files in another store".to_owned() }),
+            Err(_) => Path::parse(format!("{}/{path}", log.root)).map_err(refused),
+        }
+    }
+
+    fn partition_constants(&self) -> Result<Vec<(String, ScalarValue)>> {
+        let mut constants = Vec::new();
+        for (name, value) in &self.partition_values {
+            let Ok(field) = self.schema.field_with_name(name) else { continue };
+            constants.push((name.clone(), partition::value_of(&self.log.table, name, value.as_deref(), field.data_type())?));
+        }
+        Ok(constants)
+    }
+
+    fn failed(&self, error: ParquetError) -> Error {
+        let Self { log, path, .. } = self;
+        let action = format!("reading {path} of {}", log.table);
+        match error {
+            ParquetError::External(source) => match source.downcast::<object_store::Error>() {
+                Ok(missing) if matches!(*missing, object_store::Error::NotFound { .. }) => {
+                    log.unreadable(format!("file {path} is named by the log but not in the store"))
+                }
+                Ok(source) => Error::store(action, *source),
+                Err(source) => Error::Delta { table: log.table.clone(), source },
+            },
+            other => log.unreadable(format!("file {path}: {other}")),
+        }
+    }
+}
+
+fn is_wanted(wanted: &Schema, field: &Field) -> bool {
+    wanted.fields().iter().any(|wanted| wanted.name().eq_ignore_ascii_case(field.name()))
+}
+
+/// Columns and constants in the order of `schema`.
+fn with_constants(batch: &RecordBatch, schema: &SchemaRef, constants: &[(String, ScalarValue)]) -> Result<RecordBatch> {
+    let rows = batch.num_rows();
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        columns.push(match constants.iter().find(|(name, _)| name == field.name()) {
+            Some((_, value)) => value.to_array_of_size(rows)?,
+            None => Arc::clone(batch.column(batch.schema().index_of(field.name())?)),
+        });
+    }
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &RecordBatchOptions::new().with_row_count(Some(rows)))?)
+}
+
+/// Positions as runs of rows to read and to skip.
+fn selection(rows: &RoaringTreemap, total: usize, chosen: bool) -> RowSelection {
+    let mut selectors = Vec::new();
+    let mut at = 0;
+    let mut run = |length: usize, is_row: bool| {
+        if length > 0 {
+            selectors.push(if is_row == chosen { RowSelector::select(length) } else { RowSelector::skip(length) });
+        }
+    };
+    let mut positions = rows.iter().map_while(|row| usize::try_from(row).ok()).take_while(|row| *row < total).peekable();
+    while let Some(first) = positions.next() {
+        let mut end = first + 1;
+        while positions.next_if_eq(&end).is_some() {
+            end += 1;
+        }
+        run(first - at, false);
+        run(end - first, true);
+        at = end;
+    }
+    run(total - at, false);
+    RowSelection::from(selectors)
+}
+
+/// Spark's legacy 96-bit times read as nanoseconds, in which most years do not fit: read them as microseconds, UTC.
+fn in_microseconds(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let is_legacy = |field: &Field| matches!(field.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
+    if !metadata.schema().fields().iter().any(|field| is_legacy(field) || field.data_type().is_nested()) {
+        return Ok(metadata);
+    }
+    let fields: Vec<Field> = metadata.schema().fields().iter().map(|field| field_in_microseconds(field)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    if schema.fields() == metadata.schema().fields() {
+        return Ok(metadata);
+    }
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), ArrowReaderOptions::new().with_schema(schema))
+}
+
+fn field_in_microseconds(field: &Field) -> Field {
+    let inner = |field: &Arc<Field>| Arc::new(field_in_microseconds(field));
+    let data_type = match field.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+        DataType::List(element) => DataType::List(inner(element)),
+        DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_become_runs() {
+        let rows: RoaringTreemap = [0, 1, 5, 9].into_iter().collect();
+        let runs = |chosen| selection(&rows, 10, chosen).iter().map(|run| (run.skip, run.row_count)).collect::<Vec<_>>();
+        assert_eq!(runs(true), [(false, 2), (true, 3), (false, 1), (true, 3), (false, 1)]);
+        assert_eq!(runs(false), [(true, 2), (false, 3), (true, 1), (false, 3), (true, 1)]);
+        assert_eq!(selection(&RoaringTreemap::new(), 3, true).row_count(), 0);
+        assert_eq!(selection(&RoaringTreemap::new(), 3, false).row_count(), 3);
+        let beyond: RoaringTreemap = [7].into_iter().collect();
+        assert_eq!(selection(&beyond, 3, false).row_count(), 3);
+    }
+}

@@ -1,0 +1,339 @@
+//! The one path by which a table changes.
+//!
+//! ```text
+//! well formed? ── fenced? ── put version n+1 if absent ──ok──▶ committed ── checkpoint when due
+//!                                  ▲          │ taken, or no answer
+//!                                  │          ▼
+//!                          can go on top ◀─ read the commits after ours, oldest first ──▶ one is ours: committed
+//!                                                     │ one breaks the plan
+//!                                                     ▼
+//!                                             fenced or conflicted
+//! ```
+//!
+//! After any failed put the log is read before anything else, whatever the store said (exists, precondition failed, a rival
+//! write in flight, nothing at all): the commit may be there though no answer came, and it is known by its own `txnId`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn};
+use crate::conflict::{Lost, Plan, fenced};
+use crate::log::Log;
+use crate::state::State;
+use crate::{Commit, CommitOutcome, Conflict, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema, error, protocol, stats_read, well_formed};
+
+/// Who we are in the history.
+pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"));
+
+/// With it each commit carries its own timestamp.
+const COMMIT_TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
+
+/// How often a put is sent that gets no answer while the log says it did not land, and how often the log is asked.
+const TRIES_WITHOUT_ANSWER: u32 = 5;
+
+/// Commits on top of `table`, or says why not.
+pub(crate) async fn commit(table: &Table, commit: Commit) -> Result<CommitOutcome> {
+    let (state, options) = (table.state(), table.lake().options());
+    state.ensure_writable(table.name())?;
+    let live = if commit.removes.is_empty() { None } else { Some(table.live_files().await?) };
+    let complete_feed = !controls::inserts_left_out_of_change_feed(options);
+    well_formed::check(&commit, state, live, complete_feed).map_err(|reason| Error::Malformed { table: table.name().clone(), reason })?;
+    let rewrites_all = commit.operation == Operation::Optimize
+        && commit.reads == Reads::WholeTable
+        && table.live_files().await?.len() == commit.removes.len();
+    let metadata = changed_metadata(table, &commit, rewrites_all)?;
+    if !controls::fencing_off(options)
+        && let Some((app_id, expected, found)) = fenced(&commit, &state.progress)
+    {
+        return Ok(CommitOutcome::Fenced { app_id, expected, found });
+    }
+    if controls::positions_outside_commit(options) && !commit.progress.is_empty() {
+        return rows_then_positions(table, commit, metadata).await;
+    }
+    attempt(table, &commit, metadata).await
+}
+
+/// The control: what a commit would be if positions were not part of it.
+async fn rows_then_positions(table: &Table, mut commit: Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<CommitOutcome> {
+    let progress = std::mem::take(&mut commit.progress);
+    match attempt(table, &commit, metadata).await? {
+        CommitOutcome::Committed { .. } => attempt(table, &Commit { progress, ..Commit::default() }, None).await,
+        lost => Ok(lost),
+    }
+}
+
+/// Commits new metadata and nothing else, as exactly the next version and at exactly `timestamp`: metadata that turns commit
+/// timestamps on names both.
+pub(crate) async fn commit_metadata(table: &Table, metadata: Metadata, protocol: Option<Protocol>, timestamp: i64) -> Result<CommitOutcome> {
+    let commit = Commit { operation: Operation::Alter, ..Commit::default() };
+    let mut race = Race::new(table, &commit, Some((metadata, protocol))).await?;
+    race.only_at = Some(timestamp);
+    race.run().await
+}
+
+async fn attempt(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<CommitOutcome> {
+    let outcome = Race::new(table, commit, metadata).await?.run().await?;
+    if let CommitOutcome::Committed { version } = outcome {
+        tracing::debug!(table = %table.name(), version, operation = name_of(commit), "committed");
+        crate::checkpoint::write_when_due(table, version).await;
+    }
+    Ok(outcome)
+}
+
+/// One commit on its way into the log.
+struct Race<'a> {
+    log: &'a Log,
+    state: &'a State,
+    options: &'a LakeOptions,
+    commit: &'a Commit,
+    /// Every action but the commit information.
+    body: Vec<Action>,
+    txn_id: Uuid,
+    /// The version that is tried next.
+    next: u64,
+    /// Milliseconds; of the commit before `next`, where commits carry a timestamp.
+    last_timestamp: Option<i64>,
+    /// Whether the commit itself carries its timestamp.
+    has_timestamp: bool,
+    /// It may be only the next version, with this timestamp.
+    only_at: Option<i64>,
+}
+
+impl<'a> Race<'a> {
+    async fn new(table: &'a Table, commit: &'a Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<Self> {
+        let (log, state) = (table.log(), table.state());
+        let turned_on = metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
+        Ok(Self {
+            log,
+            state,
+            options: table.lake().options(),
+            commit,
+            body: body(table, commit, metadata),
+            txn_id: table.lake().new_id(),
+            next: table.version() + 1,
+            last_timestamp: last_timestamp(log, state).await?,
+            has_timestamp: turned_on || state.is_on(COMMIT_TIMESTAMPS),
+            only_at: None,
+        })
+    }
+
+    async fn run(&mut self) -> Result<CommitOutcome> {
+        let mut without_answer = 0;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let Err(error) = self.log.put(self.next, self.lines()?).await else {
+                return Ok(CommitOutcome::Committed { version: self.next });
+            };
+            let tried = self.next;
+            tracing::debug!(table = %self.log.table, version = tried, %error, "the version is taken, or no answer came");
+            match self.catch_up().await? {
+                Some(outcome) => return Ok(outcome),
+                None if self.next > tried && self.only_at.is_some() => return Ok(CommitOutcome::Conflicted(Conflict::Attempts { attempts })),
+                None if self.next > tried => without_answer = 0,
+                None if error::is_denied(&error) => return Err(self.store_error(error)),
+                None => without_answer += 1,
+            }
+            if without_answer >= TRIES_WITHOUT_ANSWER {
+                return Err(Error::Unknown { table: self.log.table.clone(), version: tried, source: error });
+            }
+            if attempts >= self.options.attempts_max {
+                return Ok(CommitOutcome::Conflicted(Conflict::Attempts { attempts }));
+            }
+            pause(without_answer).await;
+        }
+    }
+
+    /// Reads every commit from `next` on: an outcome when one of them is ours or breaks the plan, else `next` is the first version
+    /// that is not there.
+    async fn catch_up(&mut self) -> Result<Option<CommitOutcome>> {
+        while let Some(bytes) = self.probe().await? {
+            let version = self.next;
+            if self.is_ours(&bytes) {
+                return Ok(Some(CommitOutcome::Committed { version }));
+            }
+            let winner = self.log.parse(version, &bytes)?;
+            if let Some(outcome) = self.lost_to(version, &winner)? {
+                return Ok(Some(outcome));
+            }
+            self.last_timestamp = timestamp_of(&winner).max(self.last_timestamp);
+            self.next += 1;
+        }
+        Ok(None)
+    }
+
+    fn lost_to(&self, version: u64, winner: &[Action]) -> Result<Option<CommitOutcome>> {
+        if let Some(what) = winner.iter().find_map(|action| if let Action::Protocol(protocol) = action { protocol::unreadable_protocol(protocol) } else { None }) {
+            return Err(Error::Unsupported { table: self.log.table.clone(), what: format!("{what} (since version {version})") });
+        }
+        let stats_of = |add: &Add| stats_read::of_file(add.stats.as_deref(), &add.partition_values, &self.state.schema, &self.log.table);
+        Ok(match Plan::of(self.commit).after(version, winner, stats_of) {
+            None => None,
+            Some(Lost::Fenced { .. }) if controls::fencing_off(self.options) => None,
+            Some(Lost::Conflict(_)) if controls::no_replan_after_conflict(self.options) => None,
+            Some(Lost::Conflict(conflict)) => Some(CommitOutcome::Conflicted(conflict)),
+            Some(Lost::Fenced { app_id, found }) => {
+                let expected = self.commit.progress.iter().find(|progress| progress.app_id == app_id).and_then(|progress| progress.expected);
+                Some(CommitOutcome::Fenced { app_id, expected, found: Some(found) })
+            }
+        })
+    }
+
+    /// The commit of version `next`, or none. Asked several times: while it cannot be read, nobody knows whether it is ours.
+    async fn probe(&self) -> Result<Option<Bytes>> {
+        let mut tries = 0;
+        loop {
+            match self.log.read(self.next).await {
+                Ok(bytes) => return Ok(bytes),
+                Err(_) if tries + 1 < TRIES_WITHOUT_ANSWER => tries += 1,
+                Err(source) => return Err(Error::Unknown { table: self.log.table.clone(), version: self.next, source }),
+            }
+            pause(tries).await;
+        }
+    }
+
+    fn is_ours(&self, bytes: &[u8]) -> bool {
+        let id = self.txn_id.to_string();
+        // The commit information is the first line of ours; a commit of others may be one that we cannot read.
+        let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        matches!(serde_json::from_slice(first), Ok(Action::CommitInfo(info)) if info.txn_id.as_ref() == Some(&id))
+    }
+
+    fn store_error(&self, error: object_store::Error) -> Error {
+        Error::store(format!("committing version {} of {}", self.next, self.log.table), error)
+    }
+
+    fn lines(&self) -> Result<Vec<u8>> {
+        let now = self.options.clock.now().timestamp_millis();
+        let growing = self.last_timestamp.map_or(now, |last| now.max(last + 1));
+        let timestamp = self.only_at.unwrap_or(growing);
+        let mut info = commit_info(self.commit, self.state, self.txn_id, timestamp);
+        info.in_commit_timestamp = self.has_timestamp.then_some(timestamp);
+        let actions: Vec<Action> = std::iter::once(Action::CommitInfo(Box::new(info))).chain(self.body.iter().cloned()).collect();
+        action::to_lines(&actions).map_err(|error| Error::Malformed { table: self.log.table.clone(), reason: error.to_string() })
+    }
+}
+
+async fn pause(tries: u32) {
+    if tries > 0 {
+        tokio::time::sleep(Duration::from_millis(10 << tries.min(6))).await;
+    }
+}
+
+/// The timestamp in the commit that `state` ends with; none where commits carry none, or where its file is gone.
+async fn last_timestamp(log: &Log, state: &State) -> Result<Option<i64>> {
+    if !state.is_on(COMMIT_TIMESTAMPS) {
+        return Ok(None);
+    }
+    let bytes = log.read(state.version).await.map_err(|error| Error::store(format!("reading version {} of {}", state.version, log.table), error))?;
+    let actions = bytes.map(|bytes| log.parse(state.version, &bytes)).transpose()?;
+    Ok(actions.and_then(|actions| timestamp_of(&actions)))
+}
+
+fn timestamp_of(actions: &[Action]) -> Option<i64> {
+    actions.iter().find_map(|action| if let Action::CommitInfo(info) = action { info.in_commit_timestamp } else { None })
+}
+
+/// Metadata and protocol of a commit that adds columns, or writes a domain on a table without the feature.
+fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Result<Option<(Metadata, Option<Protocol>)>> {
+    let state = table.state();
+    let refused = |reason| Error::SchemaChange { table: table.name().clone(), reason };
+    let wanted = commit.schema.as_ref().unwrap_or(&state.columns);
+    delta_schema::added(&state.columns, wanted, rewrites_all).map_err(refused)?;
+    let mut metadata = state.metadata.clone();
+    let schema = delta_schema::schema_string_with(&metadata.schema_string, wanted).map_err(refused)?;
+    let changed = schema.is_some();
+    metadata.schema_string = schema.unwrap_or(metadata.schema_string);
+    let mut needed = if changed { protocol::needed(&metadata, false) } else { Default::default() };
+    if !commit.domains.is_empty() {
+        needed.extend(protocol::needed_by_domains());
+    }
+    let grown = protocol::grown(&state.protocol, &needed);
+    Ok((changed || grown.is_some()).then_some((metadata, grown)))
+}
+
+fn body(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Vec<Action> {
+    let data_change = commit.operation != Operation::Optimize;
+    let now = table.lake().clock().now().timestamp_millis();
+    let mut body = Vec::new();
+    if let Some((metadata, protocol)) = metadata {
+        body.extend(protocol.map(Action::Protocol));
+        body.push(Action::Metadata(Box::new(metadata)));
+    }
+    body.extend(commit.domains.iter().map(|(domain, configuration)| {
+        let removed = configuration.is_none();
+        Action::DomainMetadata(DomainMetadata { domain: domain.clone(), configuration: configuration.clone().unwrap_or_default(), removed })
+    }));
+    body.extend(commit.progress.iter().map(|progress| Action::Txn(Txn { app_id: progress.app_id.clone(), version: progress.version, last_updated: None })));
+    body.extend(commit.removes.iter().map(|file| {
+        Action::Remove(Box::new(Remove {
+            path: file.log_path.clone(),
+            deletion_timestamp: Some(now),
+            data_change,
+            extended_file_metadata: Some(true),
+            partition_values: Some(file.partition_values.clone()),
+            size: Some(file.size),
+            stats: None,
+            deletion_vector: file.deletion_vector.clone(),
+            base_row_id: file.row_tracking.and_then(|tracking| tracking.base_row_id),
+            default_row_commit_version: file.row_tracking.and_then(|tracking| tracking.default_row_commit_version),
+        }))
+    }));
+    body.extend(commit.adds.iter().map(|file| {
+        Action::Add(Box::new(Add {
+            path: action::encode_path(&file.path),
+            partition_values: file.partition_values.clone(),
+            size: file.size,
+            modification_time: now,
+            data_change,
+            stats: Some(file.stats.clone()),
+            tags: None,
+            deletion_vector: None,
+            base_row_id: None,
+            default_row_commit_version: None,
+            clustering_provider: None,
+        }))
+    }));
+    body.extend(commit.changes.iter().map(|file| {
+        let path = action::encode_path(&file.path);
+        Action::Cdc(Box::new(Cdc { path, partition_values: file.partition_values.clone(), size: file.size, data_change: false }))
+    }));
+    body
+}
+
+fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> CommitInfo {
+    let text = |text: &str| Value::String(text.to_owned());
+    let parameters = match commit.operation {
+        Operation::Write => BTreeMap::from([("mode".to_owned(), text("Append"))]),
+        Operation::Overwrite => BTreeMap::from([("mode".to_owned(), text("Overwrite"))]),
+        Operation::Merge | Operation::Optimize | Operation::Restore | Operation::Alter => BTreeMap::new(),
+    };
+    let metrics: BTreeMap<String, Value> = commit.metrics.iter().map(|(name, value)| (name.clone(), text(value))).collect();
+    CommitInfo {
+        in_commit_timestamp: None,
+        timestamp: Some(timestamp),
+        operation: Some(name_of(commit).to_owned()),
+        operation_parameters: Some(parameters),
+        operation_metrics: (!metrics.is_empty()).then_some(metrics),
+        read_version: i64::try_from(state.version).ok(),
+        isolation_level: Some("Serializable".to_owned()),
+        is_blind_append: Some(commit.reads == Reads::BlindAppend && commit.schema.is_none()),
+        user_metadata: commit.user_metadata.clone(),
+        engine_info: Some(ENGINE.to_owned()),
+        txn_id: Some(txn_id.to_string()),
+    }
+}
+
+fn name_of(commit: &Commit) -> &'static str {
+    match commit.operation {
+        Operation::Write | Operation::Overwrite => "WRITE",
+        Operation::Merge => "MERGE",
+        Operation::Optimize => "OPTIMIZE",
+        Operation::Restore => "RESTORE",
+        Operation::Alter => "SET TBLPROPERTIES",
+    }
+}

@@ -1,0 +1,126 @@
+//! Whether the plan of a commit contradicts itself or the snapshot it was made on. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::state::State;
+use crate::{ChangeRows, Commit, DataFile, Operation, Reads};
+
+/// The first contradiction.
+pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, changes_hold_inserts: bool) -> Result<(), String> {
+    check_emptiness(commit)?;
+    check_positions(commit, state)?;
+    check_files(commit, state, live)?;
+    check_domains(commit)?;
+    if changes_hold_inserts {
+        check_changes(commit, state)?;
+    }
+    Ok(())
+}
+
+fn check_emptiness(commit: &Commit) -> Result<(), String> {
+    let Commit { adds, removes, changes, progress, schema, domains, .. } = commit;
+    let empty = adds.is_empty() && removes.is_empty() && changes.is_empty() && progress.is_empty() && schema.is_none() && domains.is_empty();
+    if empty { Err("it does nothing".to_owned()) } else { Ok(()) }
+}
+
+fn check_positions(commit: &Commit, state: &State) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for progress in &commit.progress {
+        if !seen.insert(&progress.app_id) {
+            return Err(format!("the position `{}` is given twice", progress.app_id));
+        }
+        if commit.operation != Operation::Restore && progress.expected.is_some_and(|expected| progress.version < expected) {
+            return Err(format!("the position `{}` goes backwards", progress.app_id));
+        }
+    }
+    if !commit.progress.is_empty() && state.metadata.configuration.contains_key(crate::state::RETENTION_OF_POSITIONS) {
+        return Err(format!("the table has `{}`, so it would forget the positions", crate::state::RETENTION_OF_POSITIONS));
+    }
+    Ok(())
+}
+
+fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Result<(), String> {
+    if commit.reads == Reads::BlindAppend && !commit.removes.is_empty() {
+        return Err("a blind append removes files".to_owned());
+    }
+    if commit.operation == Operation::Optimize {
+        let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
+        let added: u64 = commit.adds.iter().map(|file| file.rows).sum();
+        let reads_files = matches!(commit.reads, Reads::Files | Reads::WholeTable);
+        if !commit.changes.is_empty() || !reads_files || removed.is_some_and(|removed| removed != added) {
+            return Err("an optimize changes rows".to_owned());
+        }
+    }
+    if commit.operation != Operation::Optimize && !commit.removes.is_empty() && state.is_on("delta.appendOnly") {
+        return Err("the table is append-only, and files are removed".to_owned());
+    }
+    let columns: BTreeSet<&String> = state.metadata.partition_columns.iter().collect();
+    let mut paths = BTreeSet::new();
+    let partitions = commit.adds.iter().map(|file| (&file.path, &file.partition_values)).chain(commit.changes.iter().map(|file| (&file.path, &file.partition_values)));
+    for (path, values) in partitions {
+        if values.keys().collect::<BTreeSet<_>>() != columns {
+            return Err(format!("file {path} has values of other columns than the table's partition columns"));
+        }
+        if !paths.insert(path) {
+            return Err(format!("file {path} is given twice"));
+        }
+    }
+    check_removes(commit, live)
+}
+
+/// A removed file that is not live would be removed by nobody, and its rows would be there twice.
+fn check_removes(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), String> {
+    let Some(live) = live else { return Ok(()) };
+    let live: BTreeMap<&str, &DataFile> = live.iter().map(|file| (file.log_path.as_str(), file)).collect();
+    let mut seen = BTreeSet::new();
+    for file in &commit.removes {
+        match live.get(file.log_path.as_str()) {
+            None => return Err(format!("file {} is removed, but is not in the snapshot", file.path)),
+            Some(current) if current.deletion_vector != file.deletion_vector => {
+                return Err(format!("file {} is removed with another deletion vector than the snapshot's", file.path));
+            }
+            Some(_) if !seen.insert(&file.log_path) => return Err(format!("file {} is removed twice", file.path)),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn check_domains(commit: &Commit) -> Result<(), String> {
+    match commit.domains.keys().find(|domain| domain.starts_with("delta.")) {
+        Some(domain) => Err(format!("the domain `{domain}` is not ours to write")),
+        None => Ok(()),
+    }
+}
+
+/// Readers look at nothing but the change-feed files of a commit that has one: their rows must account for every row that
+/// came and went.
+fn check_changes(commit: &Commit, state: &State) -> Result<(), String> {
+    if commit.changes.is_empty() {
+        return Ok(());
+    }
+    if !state.is_on("delta.enableChangeDataFeed") {
+        return Err("it has change-feed files, and the table has no change feed".to_owned());
+    }
+    let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
+    let Some(removed) = removed else { return Ok(()) };
+    let added: u64 = commit.adds.iter().map(|file| file.rows).sum();
+    let mut total = ChangeRows::default();
+    for file in &commit.changes {
+        total.insert += file.rows.insert;
+        total.update_preimage += file.rows.update_preimage;
+        total.update_postimage += file.rows.update_postimage;
+        total.delete += file.rows.delete;
+    }
+    if total.update_preimage != total.update_postimage {
+        return Err(format!("the change feed has {} rows before and {} rows after an update", total.update_preimage, total.update_postimage));
+    }
+    // Rows carried over unchanged are in both files: added = carried + inserted + updated, removed = carried + deleted + updated.
+    if i128::from(added) - i128::from(total.insert) != i128::from(removed) - i128::from(total.delete) {
+        return Err(format!(
+            "the change feed does not account for every row: {added} added and {removed} removed, {} inserted and {} deleted in the feed",
+            total.insert, total.delete
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! The lake against an object store in memory, with the Delta library as second reader.
+
+mod change_feed;
+mod crash;
+mod deletion_vectors;
+mod foreign;
+mod partitions;
+mod races;
+mod round_trip;
+mod shop;
+mod statistics;
+mod strict_store;
+mod tables;
+mod time_travel;
+mod toy;
+mod writing;
