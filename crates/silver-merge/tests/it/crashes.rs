@@ -1,0 +1,117 @@
+//! A kill at any store operation, then a restart: the same rows, the same change feed, the same memory of what was.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use tributary_lake::object_store::ObjectStore;
+use tributary_lake::object_store::memory::InMemory;
+use tributary_specs::{MergePolicy, SilverSpec};
+use tributary_testkit::oracle::Row;
+use tributary_testkit::strategy::{ChangeKind, SourceTable, delivery};
+use tributary_testkit::{Controls, CrashReport, Frame, KillPoints, crash_at, example};
+
+use crate::model_laws::{Delivered, Order, delivered};
+use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted};
+
+/// Reads that fail once each, besides the kills.
+const READS_MAX: usize = 30;
+
+/// What remains to be delivered after the crash: events that only the memory of earlier ones can place.
+const LATE_MAX: usize = 4;
+
+/// A history with everything in it: deletes, a key change with unsent values, keys that come back, and a delivery in a few
+/// batches.
+pub fn eventful(order: Order) -> Delivered {
+    let table = SourceTable { truncates: false, keys: 4, ..SourceTable::orders() };
+    let strategy = delivered(proptest::strategy::Just(table), delivery());
+    let is_eventful = |case: &Delivered| {
+        let changes = &case.history.changes;
+        let deleted = changes.iter().filter(|change| change.kind == ChangeKind::Delete && change.moved_to.is_none()).count();
+        let unsent = changes.iter().any(|change| change.moved_from.is_some() && !change.unavailable.is_empty());
+        let batches = case.plan.batches(&case.history.partitions()).len();
+        deleted >= 2 && unsent && (4..7).contains(&batches) && changes.len() > 14
+    };
+    let case = (0..50_000).map(|seed| example(&strategy, seed)).find(is_eventful);
+    Delivered { order, ..case.expect("an eventful history among the first fifty thousand") }
+}
+
+/// The world before the run: every batch but the last is in bronze, a commit each.
+async fn bronze(dataset: &SilverSpec, batches: &[Frame]) -> Result<InMemory> {
+    let store = Arc::new(InMemory::new());
+    let world = World::on(Arc::clone(&store) as _, Controls::none());
+    for batch in batches {
+        world.append(&dataset.sources[0], batch).await?;
+    }
+    Ok(store.fork())
+}
+
+/// What readers see after the run, and after late events that need the memory of deletes and losers.
+#[derive(Debug, PartialEq)]
+pub struct Seen {
+    rows: Vec<Row>,
+    feed: Result<(), String>,
+    after_late_events: Vec<Row>,
+}
+
+async fn see(store: Arc<dyn ObjectStore>, dataset: &SilverSpec, late: &Frame, columns: &[&str]) -> Result<Seen> {
+    let world = World::on(store, Controls::none());
+    let rows = sorted(&world.rows(&dataset.table, columns).await?);
+    let feed = feed_replays_to_the_table(&world, &dataset.table).await.map_err(|why| why.to_string());
+    world.append(&dataset.sources[0], late).await?;
+    world.run(dataset).await?;
+    Ok(Seen { rows, feed, after_late_events: sorted(&world.rows(&dataset.table, columns).await?) })
+}
+
+/// Kills runs of a dataset over an eventful history; broken rules hold for the run only, never for what looks at its result.
+pub async fn proof(policy: MergePolicy, order: Order, controls: Controls, kills: KillPoints) -> Result<CrashReport> {
+    let case = eventful(order);
+    let mut dataset = case.dataset(policy.clone());
+    let mut columns: Vec<String> = case.model().columns;
+    match policy {
+        MergePolicy::ScdType2 { .. } => columns.extend(["__START_AT".to_owned(), "__END_AT".to_owned()]),
+        MergePolicy::Append => (dataset.keys, dataset.sequence_by) = (Vec::new(), Vec::new()),
+        _ => {}
+    }
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let batches = case.batches();
+    let late = late(&case);
+    let prepared = bronze(&dataset, &batches).await?;
+    let report = crash_at(
+        kills,
+        KillPoints::Sampled { points: READS_MAX, seed: 1 },
+        async || Arc::new(prepared.fork()) as Arc<dyn ObjectStore>,
+        async |store| World::on(store, controls).run_version_by_version(&dataset).await.map(|_| ()),
+        async |store| see(store, &dataset, &late, &columns).await.map_err(|why| format!("{why:?}")),
+    )
+    .await;
+    Ok(report)
+}
+
+/// Upserts of the history again, as a restart of the connector would send them: all are older than what is there.
+fn late(case: &Delivered) -> Frame {
+    let upserts = case.history.changes.iter().filter(|change| change.after.is_some()).take(LATE_MAX);
+    tributary_testkit::strategy::bronze_frame(&case.history.table, upserts, 0)
+}
+
+fn holds(what: &str, policy: MergePolicy, order: Order) {
+    let report = block_on(proof(policy, order, Controls::none(), KillPoints::All)).unwrap();
+    assert!(report.holds(), "{what}: {}\n{}", report.differences.len(), report.differences.join("\n\n"));
+    println!("silver {what}: {report}");
+}
+
+#[test]
+fn a_kill_anywhere_leaves_current_rows_as_they_would_have_been() {
+    holds("current rows by position", MergePolicy::ScdType1, Order::Position);
+    holds("current rows by a stamp, with cuts", MergePolicy::ScdType1, Order::Stamp);
+}
+
+#[test]
+fn a_kill_anywhere_leaves_history_as_it_would_have_been() {
+    holds("history by position", SCD2, Order::Position);
+    holds("history by a stamp, with cuts", SCD2, Order::Stamp);
+}
+
+#[test]
+fn a_kill_anywhere_appends_every_row_once() {
+    holds("appended rows", MergePolicy::Append, Order::Position);
+}

@@ -1,0 +1,13 @@
+//! The silver layer against an object store in memory: worked histories, problems from the field, the oracle, crashes and
+//! races. The last line of each proof says how much was tried.
+
+mod change_feed;
+mod controls;
+mod crashes;
+mod field_apply_changes;
+mod field_debezium;
+mod field_merge;
+mod model_laws;
+mod races;
+mod worked_histories;
+mod world;
