@@ -228,6 +228,32 @@ fn law_every_policy_is_a_function_of_all_events() {
     });
 }
 
+#[test]
+fn law_a_dataset_that_reads_the_change_feed_of_another_follows_it() {
+    Law::new("a dataset of a dataset").within(BUDGET).holds(&(delivered(tables(), plans()), 1..3usize), |(case, every), tried| {
+        let batches = case.batches();
+        count(&case, &batches, tried);
+        let first = case.dataset(MergePolicy::ScdType1);
+        let second = SilverSpec { table: target("copy"), sources: vec![first.table.clone()], sequence_by: Vec::new(), ..first.clone() };
+        let names = columns(&case.model(), &[]);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        as_case(block_on(async {
+            let world = World::new();
+            for (at, batch) in batches.iter().enumerate() {
+                world.append(&first.sources[0], batch).await?;
+                world.run(&first).await?;
+                // The second now and then sees several versions of the first at once.
+                if at % every == 0 || at + 1 == batches.len() {
+                    world.run(&second).await?;
+                    let (original, copy) = (world.rows(&first.table, &names).await?, world.rows(&second.table, &names).await?);
+                    ensure!(sorted(&original) == sorted(&copy), "the first is\n{original}\nthe second\n{copy}");
+                }
+            }
+            feed_replays_to_the_table(&world, &second.table).await
+        }))
+    });
+}
+
 /// Events of a declared feed without positions: any set of them is legal, ties and null values included.
 #[derive(Debug, Clone)]
 struct DeclaredFeed {
