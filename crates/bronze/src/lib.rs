@@ -1,1 +1,42 @@
+//! Sources to append-only change tables and quarantine.
+//!
+//! ```text
+//! files, record sources ─▶ slices ─▶ routed to feeds by topic ─▶ decoded ─┬▶ rows ──▶ bronze.<table>     (rows + positions, one commit)
+//!                                                                         └▶ rejects ▶ quarantine.<feed> (commits first)
+//! ```
+//!
+//! What must stay true:
+//! - **B1** Each source record lands once in bronze or once in quarantine, across any kill, restart or overlap.
+//! - **B2** The positions in a table are those of the records in it: they ride in the same commit.
+//! - **B3** Counts add up: records in = rows + quarantined + ignored.
+//! - **B4** A position that the source no longer has stops the feed with the missing range, unless told otherwise.
+//! - **B5** A run with nothing new writes nothing.
+//!
+//! A file is known by the SHA-256 of its (gunzipped) content. A file that grew since it was taken is read on from where it
+//! ended; a file that changes while it is read is left whole for the next run. `plan` decides, `run` acts.
 
+mod batch;
+mod error;
+mod events;
+mod files;
+mod lane;
+mod ledger;
+mod options;
+mod plan;
+mod quarantine;
+mod resume;
+mod run;
+mod run_custom;
+mod run_files;
+mod source;
+mod tally;
+mod widen;
+
+pub use error::{Error, SourceError};
+pub use files::DataRoot;
+pub use options::{OnGap, Options, ProgressSink, Seen};
+pub use run::run;
+pub use source::{PartitionBounds, RecordSource, SourceRecord};
+
+/// What fallible functions of this crate return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,397 @@
+//! What one commit of one feed will hold: files written, positions, rejects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tributary_cdc_decode::{Decoded, Header, Record};
+use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::{Commit, CommitOutcome, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
+use tributary_specs::Column;
+
+use crate::files::{Broken, FileRecord};
+use crate::lane::{Lane, Race, grown};
+use crate::ledger::{Entry, Writes};
+use crate::quarantine::{self, Parked, Refused, Spot};
+use crate::tally::Counts;
+use crate::widen::widen;
+use crate::{Error, Result, events};
+
+/// Where the records of a slice come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Origin<'a> {
+    pub file: Option<&'a str>,
+    /// SHA-256 of the file's content.
+    pub content: Option<&'a str>,
+}
+
+/// A position of a source that is not files.
+#[derive(Debug, Clone)]
+pub(crate) struct Position {
+    pub app_id: String,
+    /// Where bronze is, where the quarantine is, and where both will be.
+    pub bronze: Option<i64>,
+    pub quarantine: Option<i64>,
+    pub next: i64,
+}
+
+/// Why a batch is given up and its input read again.
+enum Spoiled {
+    /// The table was widened under it.
+    Widened,
+    Lost(Race),
+}
+
+/// What one commit of one feed will hold.
+pub(crate) struct LaneBatch {
+    now_us: i64,
+    pub entries: Vec<Entry>,
+    pub positions: Vec<Position>,
+    pub parked: Parked,
+    /// Quarantine rows of half a record at the end of a file that has grown since.
+    pub completed: BTreeSet<Spot>,
+    pub remarks: BTreeSet<String>,
+    /// Records of no feed, by topic.
+    pub unrouted: BTreeMap<String, u64>,
+    pub counts: Counts,
+    writer: Option<DataWriter>,
+    files: Vec<NewFile>,
+    /// The table's columns after the commit, where it adds some.
+    columns: Option<Vec<Column>>,
+    refused: Option<DataWriter>,
+    refused_rows: u64,
+    spoiled: Option<Spoiled>,
+}
+
+/// How a commit ended.
+pub(crate) enum Ended {
+    Committed,
+    /// There was nothing to write, or no table to write it to.
+    Nothing,
+    /// The table was widened instead: the input is read again.
+    Widened,
+    Lost(Race),
+}
+
+impl LaneBatch {
+    pub(crate) fn new(now_us: i64) -> Self {
+        Self {
+            now_us,
+            entries: Vec::new(),
+            positions: Vec::new(),
+            parked: Parked::default(),
+            completed: BTreeSet::new(),
+            remarks: BTreeSet::new(),
+            unrouted: BTreeMap::new(),
+            counts: Counts::default(),
+            writer: None,
+            files: Vec::new(),
+            columns: None,
+            refused: None,
+            refused_rows: 0,
+            spoiled: None,
+        }
+    }
+
+    /// Decodes records and writes what they are.
+    pub(crate) async fn absorb(&mut self, lane: &mut Lane, lake: &Lake, origin: Origin<'_>, records: &[&FileRecord]) -> Result<()> {
+        if self.spoiled.is_some() {
+            return Ok(());
+        }
+        let headers: Vec<Vec<Header<'_>>> =
+            records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+        let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
+        let decoded = lane.decoder.decode(&given, self.now_us);
+        if let Some(source) = decoded.stop {
+            return Err(Error::Decode { table: lane.feed.table.clone(), source });
+        }
+        if let (Some(table), Some(change)) = (lane.bronze.clone(), &decoded.schema_change)
+            && !change.widened.is_empty()
+        {
+            return self.widen(lane, &table, &change.widened).await;
+        }
+        self.count(lane, records, &decoded)?;
+        if decoded.batch.num_rows() > 0 {
+            self.write(lane, lake, &decoded.batch).await?;
+        }
+        let refused: Vec<_> = decoded
+            .rejects
+            .iter()
+            .filter_map(|reject| records.get(reject.index).map(|record| (*record, reject)))
+            .map(|(record, reject)| refused(record, origin, reject.reason.as_str(), &reject.message))
+            .collect();
+        self.refuse(lane, lake, refused).await
+    }
+
+    /// Quarantines bytes that are no record.
+    pub(crate) async fn absorb_broken(&mut self, lane: &mut Lane, lake: &Lake, origin: Origin<'_>, broken: &[&Broken]) -> Result<()> {
+        if self.spoiled.is_some() {
+            return Ok(());
+        }
+        self.counts.rows_in += broken.len() as u64;
+        self.counts.quarantined += broken.len() as u64;
+        self.counts.bytes += broken.iter().map(|broken| broken.bytes.len() as u64).sum::<u64>();
+        let refused = broken.iter().map(|broken| Refused {
+            reason: broken.reason,
+            message: &broken.message,
+            value: Some(&broken.bytes),
+            file: origin.file,
+            content: origin.content,
+            line: Some(broken.line),
+            ..Refused::default()
+        });
+        let refused = refused.collect();
+        self.refuse(lane, lake, refused).await
+    }
+
+    fn count(&mut self, lane: &Lane, records: &[&FileRecord], decoded: &Decoded) -> Result<()> {
+        let mut counts = Counts {
+            rows_in: records.len() as u64,
+            rows_out: decoded.batch.num_rows() as u64,
+            quarantined: decoded.rejects.len() as u64,
+            bytes: records.iter().map(|record| record.value.as_ref().map_or(0, Vec::len) as u64).sum(),
+            ..Counts::default()
+        };
+        decoded.ignored.iter().for_each(|(reason, records)| counts.ignore(reason.as_str(), *records));
+        counts.check(&lane.feed.table)?;
+        decoded.notes.iter().for_each(|(note, times)| counts.note(note.clone(), *times));
+        if decoded.duplicate_keys > 0 {
+            counts.note("JSON keys that came twice in one object; the last was taken".to_owned(), decoded.duplicate_keys);
+        }
+        if let Some(change) = decoded.schema_change.as_ref().filter(|_| lane.bronze.is_some()) {
+            change.added.iter().for_each(|column| counts.note(format!("column {} added as {}", column.name, column.data_type), 1));
+        }
+        self.counts.add(counts);
+        Ok(())
+    }
+
+    /// Widens the table now and gives the batch up: its files have the narrow types.
+    async fn widen(&mut self, lane: &mut Lane, table: &Table, widened: &[Column]) -> Result<()> {
+        let Some(columns) = grown(table.columns(), &lane.decoder.columns()) else { return Ok(()) };
+        let outcome = widen(table, columns).await?;
+        if let CommitOutcome::Committed { version } = outcome {
+            let columns = widened.iter().map(|column| format!("{} to {}", column.name, column.data_type)).collect::<Vec<_>>().join(", ");
+            lane.tally.remarks.insert(format!("widened {columns}: the table was rewritten in version {version}"));
+            lane.tally.version_to = Some(version);
+            lane.tally.committed = true;
+        }
+        self.spoiled = Some(race(table, outcome).map_or(Spoiled::Widened, Spoiled::Lost));
+        Ok(())
+    }
+
+    async fn write(&mut self, lane: &mut Lane, lake: &Lake, batch: &RecordBatch) -> Result<()> {
+        let table = lane.ensure_bronze(lake).await?;
+        let failed = |source| Error::lake(table.name(), "writing rows", source);
+        let columns = grown(table.columns(), &lane.decoder.columns());
+        if columns != self.columns {
+            self.close(&table).await?;
+            self.columns = columns;
+        }
+        if self.writer.is_none() {
+            let options = WriterOptions { columns: self.columns.clone(), ..WriterOptions::default() };
+            self.writer = Some(table.writer(options).map_err(failed)?);
+        }
+        if let Some(writer) = &mut self.writer {
+            writer.write(batch).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the files written so far.
+    async fn close(&mut self, table: &Table) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            self.files.extend(writer.finish().await.map_err(|source| Error::lake(table.name(), "writing rows", source))?);
+        }
+        Ok(())
+    }
+
+    async fn refuse(&mut self, lane: &mut Lane, lake: &Lake, mut refused: Vec<Refused<'_>>) -> Result<()> {
+        refused.retain(|record| spot(record).is_none_or(|spot| !self.parked.take(&spot)));
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let table = lane.ensure_quarantine(lake).await?;
+        let failed = |source| Error::lake(table.name(), "writing quarantine rows", source);
+        let rows = quarantine::rows(&refused, self.now_us).map_err(|source| failed(source.into()))?;
+        if self.refused.is_none() {
+            self.refused = Some(table.writer(WriterOptions::default()).map_err(failed)?);
+        }
+        if let Some(writer) = &mut self.refused {
+            writer.write(&rows).await.map_err(failed)?;
+        }
+        self.refused_rows += refused.len() as u64;
+        Ok(())
+    }
+
+    /// Gives up what was written. Files that are complete already stay, in no commit, until vacuum; so does what cannot be given up.
+    pub(crate) async fn abandon(self) {
+        for writer in [self.writer, self.refused].into_iter().flatten() {
+            if let Err(error) = writer.abandon().await {
+                events::not_abandoned(&error);
+            }
+        }
+    }
+
+    /// Commits: what superseded quarantine rows, then the rejects, then the rows with the positions.
+    pub(crate) async fn commit(mut self, lane: &mut Lane, lake: &Lake) -> Result<Ended> {
+        if let Some(spoiled) = self.spoiled.take() {
+            self.abandon().await;
+            return Ok(match spoiled {
+                Spoiled::Widened => Ended::Widened,
+                Spoiled::Lost(race) => Ended::Lost(race),
+            });
+        }
+        self.counts.check(&lane.feed.table)?;
+        if let Some(race) = self.commit_superseded(lane).await? {
+            return Ok(Ended::Lost(race));
+        }
+        if let Some(race) = self.commit_refused(lane).await? {
+            return Ok(Ended::Lost(race));
+        }
+        self.commit_rows(lane, lake).await
+    }
+
+    async fn commit_superseded(&mut self, lane: &mut Lane) -> Result<Option<Race>> {
+        let mut spots = std::mem::take(&mut self.completed);
+        spots.extend(std::mem::take(&mut self.parked).superseded());
+        let Some(table) = lane.quarantine.clone().filter(|_| !spots.is_empty()) else { return Ok(None) };
+        let Some(outcome) = quarantine::supersede(&table, &spots, self.now_us).await? else { return Ok(None) };
+        self.settle_quarantine(lane, &table, outcome).await
+    }
+
+    async fn commit_refused(&mut self, lane: &mut Lane) -> Result<Option<Race>> {
+        let (Some(writer), Some(table)) = (self.refused.take(), lane.quarantine.clone()) else { return Ok(None) };
+        let failed = |source| Error::lake(table.name(), "committing quarantine rows", source);
+        let mut writes = lane.parked.writes(&self.entries);
+        writes.progress.extend(self.positions.iter().filter_map(|position| {
+            let version = position.quarantine.map_or(position.next, |parked| parked.max(position.next));
+            (position.quarantine != Some(version)).then(|| Progress {
+                app_id: position.app_id.clone(),
+                expected: position.quarantine,
+                version,
+            })
+        }));
+        let adds = writer.finish().await.map_err(failed)?;
+        let outcome = table.commit(append(adds, &writes, None, None)).await.map_err(failed)?;
+        if let CommitOutcome::Committed { version } = outcome {
+            events::quarantined(table.name(), version, self.refused_rows);
+            lane.parked.apply(&self.entries, &writes);
+            lane.tally.committed = true;
+        }
+        self.settle_quarantine(lane, &table, outcome).await
+    }
+
+    async fn settle_quarantine(&mut self, lane: &mut Lane, table: &Table, outcome: CommitOutcome) -> Result<Option<Race>> {
+        if let Some(race) = race(table, outcome) {
+            return Ok(Some(race));
+        }
+        let fresh = table.refresh().await.map_err(|source| Error::lake(table.name(), "opening", source))?;
+        lane.quarantine = Some(fresh);
+        Ok(None)
+    }
+
+    async fn commit_rows(mut self, lane: &mut Lane, lake: &Lake) -> Result<Ended> {
+        if !lane.knows_columns() {
+            // No record of this feed has shown a column yet: there is no table to hold the positions, so the files stay due.
+            self.report(lane);
+            return Ok(Ended::Nothing);
+        }
+        let table = lane.ensure_bronze(lake).await?;
+        self.close(&table).await?;
+        let mut writes = lane.taken.writes(&self.entries);
+        writes.progress.extend(self.positions.iter().filter(|position| position.bronze != Some(position.next)).map(|position| Progress {
+            app_id: position.app_id.clone(),
+            expected: position.bronze,
+            version: position.next,
+        }));
+        if self.files.is_empty() && writes == Writes::default() {
+            self.report(lane);
+            return Ok(Ended::Nothing);
+        }
+        let bytes_written: u64 = self.files.iter().map(|file| file.size).sum();
+        let remarks = (!self.remarks.is_empty()).then(|| self.remarks.iter().cloned().collect::<Vec<_>>().join("; "));
+        let failed = |source| Error::lake(table.name(), "committing rows", source);
+        let outcome = table.commit(append(std::mem::take(&mut self.files), &writes, self.columns.take(), remarks)).await.map_err(failed)?;
+        if let CommitOutcome::Committed { version } = outcome {
+            events::committed(table.name(), version, &self.counts);
+            lane.bronze = Some(table.refresh().await.map_err(|source| Error::lake(table.name(), "opening", source))?);
+            lane.taken.apply(&self.entries, &writes);
+            lane.attempts = 0;
+            lane.tally.committed = true;
+            lane.tally.version_to = Some(version);
+            lane.tally.bytes_written += bytes_written;
+            lane.tally.files_taken += self.entries.len() as u64;
+            self.report(lane);
+            return Ok(Ended::Committed);
+        }
+        Ok(race(&table, outcome).map_or(Ended::Committed, Ended::Lost))
+    }
+
+    fn report(&mut self, lane: &mut Lane) {
+        lane.tally.remarks.append(&mut self.remarks);
+        lane.tally.counts.add(std::mem::take(&mut self.counts));
+        std::mem::take(&mut self.unrouted)
+            .into_iter()
+            .for_each(|(topic, records)| *lane.tally.unrouted.entry(topic).or_default() += records);
+    }
+}
+
+fn append(adds: Vec<NewFile>, writes: &Writes, schema: Option<Vec<Column>>, user_metadata: Option<String>) -> Commit {
+    Commit {
+        operation: Operation::Write,
+        adds,
+        progress: writes.progress.clone(),
+        domains: writes.domains.clone(),
+        schema,
+        reads: Reads::BlindAppend,
+        user_metadata,
+        ..Commit::default()
+    }
+}
+
+fn race(table: &Table, outcome: CommitOutcome) -> Option<Race> {
+    let table = table.name().clone();
+    match outcome {
+        CommitOutcome::Committed { .. } => None,
+        CommitOutcome::Conflicted(conflict) => Some(Race::Conflicted { table, conflict }),
+        CommitOutcome::Fenced { app_id, .. } => Some(Race::Fenced { table, app_id }),
+    }
+}
+
+fn given<'a>(record: &'a FileRecord, headers: &'a [Header<'a>], origin: Origin<'a>) -> Record<'a> {
+    Record {
+        topic: record.topic.as_deref().unwrap_or_default(),
+        partition: record.partition,
+        offset: record.offset,
+        key: record.key.as_deref(),
+        value: record.value.as_deref(),
+        headers,
+        timestamp_ms: record.timestamp_ms,
+        file: origin.file,
+        line: origin.file.map(|_| record.line),
+    }
+}
+
+fn refused<'a>(record: &'a FileRecord, origin: Origin<'a>, reason: &'a str, message: &'a str) -> Refused<'a> {
+    let placed = record.topic.is_some();
+    Refused {
+        reason,
+        message,
+        key: record.key.as_deref(),
+        value: record.value.as_deref(),
+        headers: &record.headers,
+        topic: record.topic.as_deref(),
+        partition: placed.then_some(record.partition),
+        offset: placed.then_some(record.offset),
+        timestamp_ms: record.timestamp_ms,
+        file: origin.file,
+        line: origin.file.map(|_| record.line),
+        content: origin.content,
+    }
+}
+
+/// Where a reject's row is found again.
+fn spot(refused: &Refused<'_>) -> Option<Spot> {
+    match (refused.content, refused.line) {
+        (Some(content), Some(line)) => Some(Spot::Content(content.to_owned(), line)),
+        _ => Some(Spot::Position(refused.partition?, refused.offset?)),
+    }
+}

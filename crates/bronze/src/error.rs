@@ -1,0 +1,299 @@
+//! What can stop bronze, and what may be done about it. What is wrong with one record is a quarantine row instead.
+
+use tributary_cdc_decode as decode;
+use tributary_fault::{Fault, FaultClass, FaultCode};
+use tributary_lake as lake;
+use tributary_lake::object_store;
+use tributary_specs::TableName;
+
+/// An error of a record source the embedding program brings.
+pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
+
+/// An error of bronze. Messages name the feed, table, file and line, never values of a record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The root of file drops names no place that can be read.
+    ///
+    /// Give a folder, or let the program hand in an object store.
+    #[error("`{root}` cannot hold file drops: {reason}")]
+    Root {
+        /// As given.
+        root: String,
+        /// Why.
+        reason: String,
+    },
+    /// The feed's folder or file does not exist.
+    ///
+    /// Create it, or correct the feed's `path` or the base data path.
+    #[error("path `{path}` of feed {feed} does not exist")]
+    PathMissing {
+        /// The feed.
+        feed: String,
+        /// Where it was looked for.
+        path: String,
+    },
+    /// A file or folder could not be read. Everything else was; a retry may help.
+    #[error("reading `{path}` failed")]
+    Read {
+        /// The file or folder.
+        path: String,
+        /// The store's error.
+        #[source]
+        source: object_store::Error,
+    },
+    /// A compressed file ends early or fails its checksum. It was left whole; the other files were read.
+    ///
+    /// A file that is still being written is taken by a later run; a damaged one must be replaced or removed.
+    #[error("file `{path}` is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file is not UTF-8 text. It was left whole; the other files were read.
+    ///
+    /// Convert it, for example with `iconv -t UTF-8`.
+    #[error("file `{path}` is {found}, only UTF-8 is read")]
+    Encoding {
+        /// The file.
+        path: String,
+        /// What it is instead.
+        found: String,
+    },
+    /// Two columns of a CSV header have the same name, without regard to case. The file was left whole; the other files were read.
+    ///
+    /// Name the columns apart.
+    #[error("file `{path}` has column `{column}` twice in its header (line 1)")]
+    RepeatedHeader {
+        /// The file.
+        path: String,
+        /// The name.
+        column: String,
+    },
+    /// A CSV header cannot be used. The file was left whole; the other files were read.
+    #[error("the header of file `{path}` (line 1) cannot be used: {reason}")]
+    Header {
+        /// The file.
+        path: String,
+        /// What is wrong, naming the column.
+        reason: String,
+    },
+    /// The feed's declaration contradicts itself, so nothing of it was read.
+    #[error("feed {feed} cannot be read: {reason}")]
+    Feed {
+        /// The feed.
+        feed: String,
+        /// What is wrong, naming the setting.
+        reason: String,
+    },
+    /// The feed names a record source that the program did not bring.
+    #[error("feed {feed} reads the record source `{source_name}`, which this program does not have")]
+    NoSource {
+        /// The feed.
+        feed: String,
+        /// The source's name.
+        source_name: String,
+    },
+    /// A record source of the program failed. A retry may help.
+    #[error("reading record source `{source_name}` of feed {feed} failed")]
+    Source {
+        /// The feed.
+        feed: String,
+        /// The source's name.
+        source_name: String,
+        /// Its error.
+        #[source]
+        source: SourceError,
+    },
+    /// A record source handed back records that are out of order or outside of what was asked for.
+    #[error("record source `{source_name}` of feed {feed} gave position {found} of partition {partition}, asked for {from} to {until}")]
+    SourceOrder {
+        /// The feed.
+        feed: String,
+        /// The source's name.
+        source_name: String,
+        /// The partition.
+        partition: i32,
+        /// The position found.
+        found: i64,
+        /// First position asked for.
+        from: i64,
+        /// First position not asked for.
+        until: i64,
+    },
+    /// The source no longer has records that the table has not seen yet, or has gone back behind the table's position.
+    ///
+    /// Choose `--on-gap earliest` (go on with what there is) or `--on-gap latest` (go on with what comes from now on); the choice is recorded.
+    #[error(
+        "feed {feed}: table `{table}` is at position {position} of partition {partition}, but the source has {earliest} to {end}: missing {from} to {until}"
+    )]
+    Gap {
+        /// The feed.
+        feed: String,
+        /// Its table.
+        table: TableName,
+        /// The partition.
+        partition: i32,
+        /// Where the table is.
+        position: i64,
+        /// The first position the source has.
+        earliest: i64,
+        /// The position after the source's last.
+        end: i64,
+        /// First missing position.
+        from: i64,
+        /// First position not missing.
+        until: i64,
+    },
+    /// A record cannot be decoded under the feed's rules, so the feed stopped. What was committed before stays.
+    #[error("decoding for table `{table}`")]
+    Decode {
+        /// The feed's table.
+        table: TableName,
+        /// What the decoder says.
+        #[source]
+        source: decode::Error,
+    },
+    /// The table exists but is no bronze table: it lacks a column every bronze table has.
+    #[error("table `{table}` is no bronze table: it has no column `{column}`")]
+    NotBronze {
+        /// The table.
+        table: TableName,
+        /// What it lacks.
+        column: String,
+    },
+    /// The file ledger in the table's log cannot be read.
+    #[error("the file ledger of table `{table}` cannot be read: metadata domain `{domain}`")]
+    Ledger {
+        /// The table.
+        table: TableName,
+        /// The domain.
+        domain: String,
+    },
+    /// Another run moved the position of this table. Nothing of this run's last batch was committed.
+    #[error("another run holds table `{table}`: it moved `{app_id}`")]
+    Busy {
+        /// The table.
+        table: TableName,
+        /// The position.
+        app_id: String,
+    },
+    /// Every attempt to commit lost against another writer.
+    #[error("{attempts} attempts to commit to table `{table}` lost against other writers")]
+    Conflict {
+        /// The table.
+        table: TableName,
+        /// How many.
+        attempts: u32,
+        /// The last lost race.
+        #[source]
+        source: lake::Conflict,
+    },
+    /// The lake failed.
+    #[error("{action} of table `{table}`")]
+    Lake {
+        /// The table.
+        table: TableName,
+        /// What was tried.
+        action: String,
+        /// The lake's error.
+        #[source]
+        source: Box<lake::Error>,
+    },
+    /// The run was cancelled between two slices; everything committed stays, the rest is taken by the next run.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// Rows counted do not add up. This is a bug of ours; nothing of the batch was committed.
+    #[error("counts of table `{table}` do not add up: {rows_in} in, {rows_out} out, {quarantined} quarantined, {ignored} ignored")]
+    Counts {
+        /// The table.
+        table: TableName,
+        /// Records taken up.
+        rows_in: u64,
+        /// Rows.
+        rows_out: u64,
+        /// Records in quarantine.
+        quarantined: u64,
+        /// Records left out.
+        ignored: u64,
+    },
+}
+
+impl Error {
+    pub(crate) fn lake(table: &TableName, action: &str, source: lake::Error) -> Self {
+        Self::Lake { table: table.clone(), action: action.to_owned(), source: Box::new(source) }
+    }
+
+    /// Whether it is about one file, so that others can go on.
+    pub(crate) fn about_one_file(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Damaged { .. } | Self::Encoding { .. } | Self::RepeatedHeader { .. } | Self::Header { .. })
+    }
+}
+
+impl Fault for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Read { source: object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }, .. } => {
+                FaultClass::BadInput
+            }
+            Self::Read { .. } | Self::Damaged { .. } | Self::Source { .. } | Self::Cancelled => FaultClass::Transient,
+            Self::Conflict { .. } => FaultClass::Conflict,
+            Self::Busy { .. } => FaultClass::Busy,
+            Self::Decode { source, .. } => source.class(),
+            Self::Lake { source, .. } => source.class(),
+            Self::SourceOrder { .. } | Self::Counts { .. } => FaultClass::Bug,
+            Self::Root { .. }
+            | Self::PathMissing { .. }
+            | Self::Encoding { .. }
+            | Self::RepeatedHeader { .. }
+            | Self::Header { .. }
+            | Self::Feed { .. }
+            | Self::NoSource { .. }
+            | Self::Gap { .. }
+            | Self::NotBronze { .. }
+            | Self::Ledger { .. } => FaultClass::BadInput,
+        }
+    }
+
+    fn code(&self) -> FaultCode {
+        FaultCode(match self {
+            Self::Root { .. } => "BR0001",
+            Self::PathMissing { .. } => "BR0002",
+            Self::Read { .. } => "BR0003",
+            Self::Damaged { .. } => "BR0004",
+            Self::Encoding { .. } => "BR0005",
+            Self::RepeatedHeader { .. } => "BR0006",
+            Self::Header { .. } => "BR0007",
+            Self::Feed { .. } => "BR0008",
+            Self::NoSource { .. } => "BR0009",
+            Self::Source { .. } => "BR0010",
+            Self::SourceOrder { .. } => "BR0011",
+            Self::Gap { .. } => "BR0012",
+            Self::NotBronze { .. } => "BR0013",
+            Self::Ledger { .. } => "BR0014",
+            Self::Busy { .. } => "BR0015",
+            Self::Conflict { .. } => "BR0016",
+            Self::Cancelled => "BR0017",
+            Self::Counts { .. } => "BR0018",
+            Self::Decode { source, .. } => return source.code(),
+            Self::Lake { source, .. } => return source.code(),
+        })
+    }
+
+    fn next_command(&self) -> Option<String> {
+        match self {
+            Self::Decode { source, .. } => source.next_command(),
+            Self::Lake { source, .. } => source.next_command(),
+            Self::Gap { feed, .. } => Some(format!("tributary run --only {feed} --on-gap earliest")),
+            Self::Busy { table, .. } | Self::Ledger { table, .. } | Self::NotBronze { table, .. } => {
+                Some(format!("tributary show history {table}"))
+            }
+            Self::Conflict { .. } | Self::Cancelled | Self::Read { .. } | Self::Source { .. } => {
+                Some("tributary run --layer bronze".to_owned())
+            }
+            _ => Some(format!("tributary help {}", self.code())),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What bronze says while it runs.
+
+use tracing::{debug, info, warn};
+use tributary_specs::TableName;
+
+use crate::Error;
+use crate::tally::Counts;
+
+pub(crate) fn listed(path: &str, files: usize, due: usize) {
+    debug!(path, files, due, "listed");
+}
+
+pub(crate) fn committed(table: &TableName, version: u64, counts: &Counts) {
+    info!(%table, version, rows_in = counts.rows_in, rows_out = counts.rows_out, quarantined = counts.quarantined, "committed");
+}
+
+pub(crate) fn quarantined(table: &TableName, version: u64, rows: u64) {
+    info!(%table, version, rows, "quarantined");
+}
+
+pub(crate) fn lost_race(table: &TableName, attempts: u32, why: &str) {
+    info!(%table, attempts, why, "lost a race, planning again");
+}
+
+pub(crate) fn file_left(file: &str, why: &str) {
+    warn!(file, why, "file left for a later run");
+}
+
+pub(crate) fn stopped(table: &TableName, error: &Error) {
+    warn!(%table, error = error as &dyn std::error::Error, "feed stopped");
+}
+
+pub(crate) fn not_abandoned(error: &tributary_lake::Error) {
+    debug!(error = error as &dyn std::error::Error, "an unfinished file was not given up");
+}

@@ -1,0 +1,191 @@
+//! One feed during a run: its tables as last seen, its ledgers and its decoder.
+
+use std::collections::BTreeMap;
+
+use tributary_cdc_decode::Decoder;
+use tributary_lake::{Lake, Table};
+use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
+
+use crate::ledger::Ledger;
+use crate::options::Options;
+use crate::plan::Topics;
+use crate::tally::Tally;
+use crate::{Error, Result, events, quarantine, resume};
+
+/// A column every bronze table has.
+const INGESTED_AT: &str = "_ingested_at";
+
+/// One feed during a run.
+pub(crate) struct Lane {
+    pub feed: SourceFeed,
+    pub topics: Topics,
+    pub quarantine_name: TableName,
+    pub bronze: Option<Table>,
+    pub quarantine: Option<Table>,
+    /// What bronze holds.
+    pub taken: Ledger,
+    /// What the quarantine was last committed with.
+    pub parked: Ledger,
+    pub decoder: Decoder,
+    pub tally: Tally,
+    /// Lost races since the last commit.
+    pub attempts: u32,
+}
+
+impl Lane {
+    pub(crate) async fn open(lake: &Lake, feed: &SourceFeed, options: &Options) -> Result<Self> {
+        let mut lane = Self {
+            topics: Topics::of(feed),
+            quarantine_name: options.quarantine_of(&feed.name),
+            bronze: None,
+            quarantine: None,
+            taken: Ledger::default(),
+            parked: Ledger::default(),
+            decoder: decoder(feed)?,
+            tally: Tally::default(),
+            attempts: 0,
+            feed: feed.clone(),
+        };
+        lane.reload(lake).await?;
+        lane.tally.version_from = lane.bronze.as_ref().map(Table::version);
+        lane.tally.version_to = lane.tally.version_from;
+        Ok(lane)
+    }
+
+    /// Looks at the tables anew: what they hold, and where the decoder goes on.
+    pub(crate) async fn reload(&mut self, lake: &Lake) -> Result<()> {
+        let table = &self.feed.table;
+        self.bronze = lake.table(table).await.map_err(|source| Error::lake(table, "opening", source))?;
+        self.quarantine =
+            lake.table(&self.quarantine_name).await.map_err(|source| Error::lake(&self.quarantine_name, "opening", source))?;
+        self.taken = Ledger::load(&self.feed.name, self.bronze.as_ref()).await?;
+        self.parked = Ledger::load(&self.feed.name, self.quarantine.as_ref()).await?;
+        self.decoder = decoder(&self.feed)?;
+        if let Some(bronze) = &self.bronze {
+            if !bronze.columns().iter().any(|column| column.name == INGESTED_AT) {
+                return Err(Error::NotBronze { table: table.clone(), column: INGESTED_AT.to_owned() });
+            }
+            self.decoder.resume(resume::read(&self.feed, bronze).await?);
+        }
+        Ok(())
+    }
+
+    /// The bronze table, made when it is not there yet.
+    pub(crate) async fn ensure_bronze(&mut self, lake: &Lake) -> Result<Table> {
+        if let Some(bronze) = &self.bronze {
+            return Ok(bronze.clone());
+        }
+        let spec = bronze_spec(&self.feed, self.decoder.columns());
+        let table = lake.create(&spec).await.map_err(|source| Error::lake(&spec.name, "creating", source))?;
+        self.bronze = Some(table.clone());
+        Ok(table)
+    }
+
+    /// The quarantine table, made when it is not there yet.
+    pub(crate) async fn ensure_quarantine(&mut self, lake: &Lake) -> Result<Table> {
+        if let Some(table) = &self.quarantine {
+            return Ok(table.clone());
+        }
+        let spec = quarantine::spec(self.quarantine_name.clone(), &self.feed.name);
+        let table = lake.create(&spec).await.map_err(|source| Error::lake(&spec.name, "creating", source))?;
+        self.quarantine = Some(table.clone());
+        Ok(table)
+    }
+
+    /// Whether the columns of the table are known, so that it can be made.
+    pub(crate) fn knows_columns(&self) -> bool {
+        self.bronze.is_some() || self.decoder.columns().iter().any(|column| !column.name.starts_with('_'))
+    }
+
+    /// A race was lost: looks at the tables anew, until that was tried too often.
+    pub(crate) async fn lost(&mut self, lake: &Lake, race: Race, options: &Options) -> Result<()> {
+        self.attempts += 1;
+        self.tally.conflicts += 1;
+        events::lost_race(&self.feed.table, self.attempts, &race.to_string());
+        if self.attempts < options.attempts_max.max(1) {
+            return self.reload(lake).await;
+        }
+        Err(match race {
+            Race::Fenced { table, app_id } => Error::Busy { table, app_id },
+            Race::Conflicted { table, conflict } => Error::Conflict { table, attempts: self.attempts, source: conflict },
+        })
+    }
+}
+
+/// A lost race.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Race {
+    #[error("another run moved {app_id} of {table}")]
+    Fenced { table: TableName, app_id: String },
+    #[error("{table}: {conflict}")]
+    Conflicted { table: TableName, conflict: tributary_lake::Conflict },
+}
+
+fn decoder(feed: &SourceFeed) -> Result<Decoder> {
+    Decoder::new(feed).map_err(|source| Error::Decode { table: feed.table.clone(), source })
+}
+
+/// The bronze table of a feed with these columns.
+pub(crate) fn bronze_spec(feed: &SourceFeed, columns: Vec<Column>) -> TableSpec {
+    TableSpec {
+        partition_by: feed.partition_by.clone(),
+        cluster_by: feed.cluster_by.clone(),
+        comment: feed.comment.clone(),
+        properties: BTreeMap::clone(&feed.properties),
+        ..TableSpec::new(feed.table.clone(), columns)
+    }
+}
+
+/// The table's columns after a commit that brings it to the decoder's; none when they are the same.
+pub(crate) fn grown(table: &[Column], decoder: &[Column]) -> Option<Vec<Column>> {
+    let wanted = |column: &Column| decoder.iter().find(|wanted| wanted.name.eq_ignore_ascii_case(&column.name));
+    let mut columns: Vec<_> = table
+        .iter()
+        .map(|column| match wanted(column) {
+            Some(wanted) => Column { data_type: grown_type(&column.data_type, &wanted.data_type), ..column.clone() },
+            None => column.clone(),
+        })
+        .collect();
+    let new = decoder.iter().filter(|wanted| !table.iter().any(|column| column.name.eq_ignore_ascii_case(&wanted.name)));
+    columns.extend(new.map(|column| Column { nullable: true, ..column.clone() }));
+    (columns != table).then_some(columns)
+}
+
+/// A struct keeps the order of its fields; new ones come last.
+fn grown_type(table: &DataType, decoder: &DataType) -> DataType {
+    match (table, decoder) {
+        (DataType::Struct(table), DataType::Struct(decoder)) => {
+            let wanted = |field: &Column| decoder.iter().find(|wanted| wanted.name.eq_ignore_ascii_case(&field.name));
+            let grown = |field: &Column| match wanted(field) {
+                Some(wanted) => Column { data_type: grown_type(&field.data_type, &wanted.data_type), ..field.clone() },
+                None => field.clone(),
+            };
+            let new = decoder.iter().filter(|wanted| !table.iter().any(|field| field.name.eq_ignore_ascii_case(&wanted.name)));
+            DataType::Struct(table.iter().map(grown).chain(new.map(|field| Column { nullable: true, ..field.clone() })).collect())
+        }
+        (_, decoder) => decoder.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn before(fields: &[&str]) -> Column {
+        Column::new("_before", DataType::Struct(fields.iter().map(|name| Column::new(*name, DataType::Long)).collect()))
+    }
+
+    #[test]
+    fn new_columns_come_last_and_before_images_grow_in_place() {
+        let table = [Column::new("id", DataType::Long), before(&["id"]), Column::new("_op", DataType::String).not_null()];
+        assert_eq!(grown(&table, &table), None);
+        let decoder = [
+            table[0].clone(),
+            Column::new("note", DataType::String),
+            before(&["id", "note"]),
+            Column::new("_op", DataType::String).not_null(),
+        ];
+        let grown = grown(&table, &decoder).unwrap();
+        assert_eq!(grown, [table[0].clone(), before(&["id", "note"]), table[2].clone(), decoder[1].clone()]);
+    }
+}

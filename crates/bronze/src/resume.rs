@@ -1,0 +1,141 @@
+//! Where a decoder goes on: the schema and the last row of each partition, read back from the table.
+//!
+//! Reading follows what is new, not the table: files are looked at newest first, and one whose greatest offset is not above
+//! what is known of every partition it can hold is passed over.
+
+use std::collections::BTreeMap;
+
+use futures::TryStreamExt;
+use tributary_cdc_decode::{LastRow, Resume};
+use tributary_lake::arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use tributary_lake::arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
+use tributary_lake::datafusion::common::ScalarValue;
+use tributary_lake::{ColumnStats, DataFile, Table};
+use tributary_specs::{Decode, ReplicaIdentity, SourceFeed};
+
+use crate::{Error, Result};
+
+/// What the table says of the feed.
+pub(crate) async fn read(feed: &SourceFeed, table: &Table) -> Result<Resume> {
+    let mut resume = Resume { columns: table.columns().to_vec(), ..Resume::default() };
+    if !matches!(feed.decode, Decode::Debezium | Decode::DebeziumFlattened) {
+        return Ok(resume);
+    }
+    let failed = |source| Error::lake(table.name(), "reading the last positions", source);
+    let mut files = table.files().await.map_err(failed)?;
+    files.sort_by(|left, right| right.modified_ms.cmp(&left.modified_ms).then_with(|| right.path.cmp(&left.path)));
+    let mut last = BTreeMap::new();
+    for file in &files {
+        if nothing_later(file, &last) {
+            continue;
+        }
+        let columns = ["_topic", "_partition", "_offset", "_position", "_source"].map(str::to_owned);
+        let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
+        while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
+            take_last_rows(&batch, &mut last);
+        }
+    }
+    resume.before_images = feed.replica_identity == ReplicaIdentity::Default && before_images(table, &files).await?;
+    resume.partitions = last.into_iter().map(|(partition, (_, row))| (partition, row)).collect();
+    Ok(resume)
+}
+
+type LastRows = BTreeMap<(String, i32), (i64, LastRow)>;
+
+/// Whether statistics say that a file holds no row later than the last known one of its partition.
+fn nothing_later(file: &DataFile, last: &LastRows) -> bool {
+    let range = |name: &str| file.stats.columns.get(name);
+    let (Some((topic, topic_to)), Some((from, to)), Some((_, offset))) =
+        (texts(range("_topic")), ints(range("_partition")), ints(range("_offset")))
+    else {
+        return false;
+    };
+    // Statistics of long texts may be cut short; then the bounds differ.
+    topic == topic_to
+        && to.saturating_sub(from) < 10_000
+        && (from..=to).all(|partition| {
+            i32::try_from(partition).is_ok_and(|partition| last.get(&(topic.clone(), partition)).is_some_and(|(known, _)| *known >= offset))
+        })
+}
+
+fn texts(stats: Option<&ColumnStats>) -> Option<(String, String)> {
+    let text = |value: &Option<ScalarValue>| match value {
+        Some(ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text)) => text.clone(),
+        _ => None,
+    };
+    text(&stats?.min).zip(text(&stats?.max))
+}
+
+fn ints(stats: Option<&ColumnStats>) -> Option<(i64, i64)> {
+    let int = |value: &Option<ScalarValue>| match value {
+        Some(ScalarValue::Int32(value)) => value.map(i64::from),
+        Some(ScalarValue::Int64(value)) => *value,
+        _ => None,
+    };
+    int(&stats?.min).zip(int(&stats?.max))
+}
+
+fn take_last_rows(batch: &RecordBatch, last: &mut LastRows) {
+    let text = |name: &str| batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+    let (Some(topics), Some(positions)) = (text("_topic"), text("_position")) else { return };
+    let partitions = batch.column_by_name("_partition").and_then(|column| column.as_primitive_opt::<Int32Type>());
+    let offsets = batch.column_by_name("_offset").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let (Some(partitions), Some(offsets)) = (partitions, offsets) else { return };
+    let source = batch.column_by_name("_source").and_then(|column| column.as_struct_opt());
+    let server = source.and_then(|source| source.column_by_name("server")).and_then(|column| column.as_string_opt::<i32>());
+    let time =
+        source.and_then(|source| source.column_by_name("ts")).and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
+    for row in 0..batch.num_rows() {
+        if topics.is_null(row) || partitions.is_null(row) || offsets.is_null(row) {
+            continue;
+        }
+        let (partition, offset) = ((topics.value(row).to_owned(), partitions.value(row)), offsets.value(row));
+        if last.get(&partition).is_some_and(|(known, _)| *known > offset) {
+            continue;
+        }
+        let inside = |array: &dyn Array| source.is_some_and(|source| source.is_valid(row)) && array.is_valid(row);
+        let found = LastRow {
+            position: text_at(positions, row).unwrap_or_default(),
+            server: server.filter(|server| inside(*server)).and_then(|server| text_at(server, row)),
+            source_ts_us: time.filter(|time| inside(*time)).map(|time| time.value(row)),
+        };
+        last.insert(partition, (offset, found));
+    }
+}
+
+fn text_at(array: &StringArray, row: usize) -> Option<String> {
+    array.is_valid(row).then(|| array.value(row).to_owned())
+}
+
+/// Whether the latest update or delete row has a before-image. Only the files up to the first that has such a row are read.
+async fn before_images(table: &Table, newest_first: &[DataFile]) -> Result<bool> {
+    let failed = |source| Error::lake(table.name(), "reading the last before-image", source);
+    for file in newest_first {
+        if texts(file.stats.columns.get("_op")).is_some_and(|(least, most)| least == most && !changes(&least)) {
+            continue;
+        }
+        let mut latest: Option<(String, bool)> = None;
+        let columns = ["_op", "_position", "_before"].map(str::to_owned);
+        let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
+        while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
+            let text = |name: &str| batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
+            let (Some(ops), Some(positions), Some(before)) = (text("_op"), text("_position"), batch.column_by_name("_before")) else {
+                return Ok(false);
+            };
+            for row in (0..batch.num_rows()).filter(|row| changes(ops.value(*row))) {
+                let position = text_at(positions, row).unwrap_or_default();
+                if latest.as_ref().is_none_or(|(known, _)| *known <= position) {
+                    latest = Some((position, before.is_valid(row)));
+                }
+            }
+        }
+        if let Some((_, shown)) = latest {
+            return Ok(shown);
+        }
+    }
+    Ok(false)
+}
+
+fn changes(op: &str) -> bool {
+    matches!(op, "update" | "delete")
+}

@@ -1,0 +1,162 @@
+//! Does: opens the feeds, reads their groups to the end, reports.
+
+use std::sync::Arc;
+
+use tributary_lake::Lake;
+use tributary_specs::{DatasetReport, SourceFeed};
+
+use crate::batch::{Ended, LaneBatch};
+use crate::lane::{Lane, Race};
+use crate::options::{Options, Seen};
+use crate::plan::{self, Group};
+use crate::tally::Tally;
+use crate::{Error, Result, events, run_custom, run_files};
+
+/// Brings the bronze tables of `feeds` up to date with what their sources hold now, and says what was done to each: one
+/// report a feed that was run, in the order of `feeds`.
+///
+/// `feeds` are all feeds of the pipeline, also when [`Options::only`] names some. A feed that fails stops alone; its error
+/// is in its report. Dropping the future is as safe as a kill.
+pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<DatasetReport> {
+    let mut reports: Vec<Option<DatasetReport>> = feeds.iter().map(|_| None).collect();
+    for group in plan::groups(feeds) {
+        let started = lake.clock().now();
+        let members = match &group {
+            Group::Files(group) => group.members.clone(),
+            Group::Custom(index) => vec![*index],
+        };
+        let mut slots = Vec::new();
+        for index in members {
+            if options.only.as_ref().is_none_or(|only| only.contains(&feeds[index].name)) {
+                slots.push(Slot::open(lake, index, &feeds[index], options).await);
+            }
+        }
+        match &group {
+            Group::Files(group) => run_files::run(lake, group, feeds, &mut slots, options).await,
+            Group::Custom(_) => run_custom::run(lake, &mut slots, options).await,
+        }
+        let millis = u64::try_from((lake.clock().now() - started).num_milliseconds()).unwrap_or_default();
+        for slot in slots {
+            let index = slot.index;
+            reports[index] = Some(slot.into_report(&feeds[index], millis));
+        }
+    }
+    reports.into_iter().flatten().collect()
+}
+
+/// A feed that is run: its lane, or why it stopped.
+pub(crate) struct Slot {
+    /// Into the pipeline's feeds.
+    pub index: usize,
+    lane: Option<Lane>,
+    stopped: Tally,
+}
+
+impl Slot {
+    async fn open(lake: &Lake, index: usize, feed: &SourceFeed, options: &Options) -> Self {
+        let opened = match plan::check(feed) {
+            Ok(()) => Lane::open(lake, feed, options).await,
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(lane) => Self { index, lane: Some(lane), stopped: Tally::default() },
+            Err(error) => {
+                events::stopped(&feed.table, &error);
+                Self { index, lane: None, stopped: Tally { failed: Some(Arc::new(error)), ..Tally::default() } }
+            }
+        }
+    }
+
+    /// The lane, while the feed runs.
+    pub(crate) fn lane(&mut self) -> Option<&mut Lane> {
+        self.lane.as_mut()
+    }
+
+    pub(crate) fn running(&self) -> Option<&Lane> {
+        self.lane.as_ref()
+    }
+
+    /// Stops the feed; what was committed stays and is reported.
+    pub(crate) fn stop(&mut self, error: impl Into<Arc<Error>>) {
+        if let Some(lane) = self.lane.take() {
+            let error = error.into();
+            events::stopped(&lane.feed.table, &error);
+            self.stopped = Tally { failed: Some(error), ..lane.tally };
+        }
+    }
+
+    /// Commits a batch. A lost race is either run again from the table, or stops the feed.
+    pub(crate) async fn commit(&mut self, lake: &Lake, batch: LaneBatch, after: AfterRace, options: &Options) -> Committed {
+        let Some(lane) = &mut self.lane else {
+            batch.abandon().await;
+            return Committed::Stopped;
+        };
+        let ended = match batch.commit(lane, lake).await {
+            Ok(Ended::Lost(Race::Fenced { table, app_id })) if after == AfterRace::StopWhenFenced => Err(Error::Busy { table, app_id }),
+            Ok(Ended::Lost(race)) => lane.lost(lake, race, options).await.map(|()| Committed::ReadAgain),
+            Ok(Ended::Widened) => lane.reload(lake).await.map(|()| Committed::ReadAgain),
+            Ok(Ended::Committed | Ended::Nothing) => Ok(Committed::Yes),
+            Err(error) => Err(error),
+        };
+        let version = lane.tally.version_to;
+        let counts = &lane.tally.counts;
+        options.progress.seen(Seen { table: &lane.feed.table, records: counts.rows_in, bytes: counts.bytes, version });
+        ended.unwrap_or_else(|error| {
+            self.stop(error);
+            Committed::Stopped
+        })
+    }
+
+    /// The batch was given up: the decoder goes back to where the table is.
+    pub(crate) async fn rewind(&mut self, lake: &Lake) {
+        let Some(lane) = &mut self.lane else { return };
+        if let Err(error) = lane.reload(lake).await {
+            self.stop(error);
+        }
+    }
+
+    fn into_report(self, feed: &SourceFeed, millis: u64) -> DatasetReport {
+        let tally = match self.lane {
+            Some(mut lane) => {
+                let files = i64::try_from(lane.taken.files()).unwrap_or(i64::MAX);
+                if files > 0 {
+                    lane.tally.positions.insert("files".to_owned(), files);
+                }
+                lane.tally
+            }
+            None => self.stopped,
+        };
+        tally.into_report(&feed.table, millis)
+    }
+}
+
+/// What is done when another run moved a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterRace {
+    /// What it took is not taken again; the rest is.
+    ReadAgain,
+    /// The position has one owner, and it is another run.
+    StopWhenFenced,
+}
+
+/// How [`Slot::commit`] ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Committed {
+    Yes,
+    /// The batch was lost; the feed looked at its tables anew.
+    ReadAgain,
+    Stopped,
+}
+
+/// Tells the program how far a feed is in the middle of a batch.
+pub(crate) fn tell(options: &Options, lane: &Lane, batch: &LaneBatch) {
+    let (done, now) = (&lane.tally.counts, &batch.counts);
+    let version = lane.tally.version_to.filter(|_| lane.tally.committed);
+    let seen = Seen { table: &lane.feed.table, records: done.rows_in + now.rows_in, bytes: done.bytes + now.bytes, version };
+    options.progress.seen(seen);
+}
+
+/// Whether the program asked to stop.
+pub(crate) fn cancelled(options: &Options) -> Result<()> {
+    if options.cancel.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+}

@@ -1,0 +1,149 @@
+//! Counts of one feed, and the report they become.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tributary_fault::{ExitCode, Fault};
+use tributary_specs::{DatasetReport, ReportedError, Status, TableName};
+
+use crate::plan::unrouted_note;
+use crate::{Error, Result};
+
+/// Records of one batch, or of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub rows_in: u64,
+    pub rows_out: u64,
+    pub quarantined: u64,
+    pub ignored: BTreeMap<String, u64>,
+    pub bytes: u64,
+    pub notes: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    pub(crate) fn ignore(&mut self, reason: &str, records: u64) {
+        if records > 0 {
+            *self.ignored.entry(reason.to_owned()).or_default() += records;
+        }
+    }
+
+    pub(crate) fn note(&mut self, note: String, times: u64) {
+        *self.notes.entry(note).or_default() += times;
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.rows_in += other.rows_in;
+        self.rows_out += other.rows_out;
+        self.quarantined += other.quarantined;
+        self.bytes += other.bytes;
+        other.ignored.into_iter().for_each(|(reason, records)| self.ignore(&reason, records));
+        other.notes.into_iter().for_each(|(note, times)| self.note(note, times));
+    }
+
+    /// B3.
+    pub(crate) fn check(&self, table: &TableName) -> Result<()> {
+        let ignored: u64 = self.ignored.values().sum();
+        if self.rows_in == self.rows_out + self.quarantined + ignored {
+            return Ok(());
+        }
+        let (rows_in, rows_out, quarantined) = (self.rows_in, self.rows_out, self.quarantined);
+        Err(Error::Counts { table: table.clone(), rows_in, rows_out, quarantined, ignored })
+    }
+}
+
+/// What a run did to one feed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub counts: Counts,
+    pub files_taken: u64,
+    pub version_from: Option<u64>,
+    pub version_to: Option<u64>,
+    pub committed: bool,
+    pub conflicts: u64,
+    pub bytes_written: u64,
+    pub positions: BTreeMap<String, i64>,
+    /// Notes said once, in their order of text.
+    pub remarks: BTreeSet<String>,
+    /// Records of no feed, by topic.
+    pub unrouted: BTreeMap<String, u64>,
+    /// Files that could not be read; the others were.
+    pub file_faults: Vec<Arc<Error>>,
+    pub failed: Option<Arc<Error>>,
+}
+
+impl Tally {
+    pub(crate) fn into_report(self, table: &TableName, millis: u64) -> DatasetReport {
+        let status = match (&self.failed, self.committed) {
+            (Some(_), _) => Status::Failed,
+            (None, true) => Status::Committed,
+            (None, false) => Status::NothingNew,
+        };
+        let mut notes: Vec<_> = self.remarks.into_iter().collect();
+        if !self.unrouted.is_empty() {
+            notes.push(unrouted_note(&self.unrouted));
+        }
+        notes.extend(
+            self.counts.notes.iter().map(|(note, times)| if *times > 1 { format!("{note} ({times} times)") } else { note.clone() }),
+        );
+        notes.extend(self.file_faults.iter().map(|fault| chain(fault)));
+        let reason = match status {
+            Status::Failed => "stopped by an error".to_owned(),
+            Status::NothingNew if self.file_faults.is_empty() => "no input moved".to_owned(),
+            Status::NothingNew => "no input could be read".to_owned(),
+            _ if self.files_taken > 0 => format!("{} new files", self.files_taken),
+            _ => "new records".to_owned(),
+        };
+        let stopped = self.failed.iter().map(|error| (exit_code(error), error.as_ref()));
+        let left = self.file_faults.iter().map(|fault| (left_over(fault), fault.as_ref()));
+        let said = stopped.chain(left).reduce(|first, next| if ExitCode::worst([first.0, next.0]) == first.0 { first } else { next });
+        let error = said.map(|(code, error)| reported(error, code));
+        DatasetReport {
+            table: table.to_string(),
+            status,
+            rows_in: self.counts.rows_in,
+            rows_out: self.counts.rows_out,
+            rows_quarantined: self.counts.quarantined,
+            rows_ignored: self.counts.ignored,
+            rows_inserted: self.counts.rows_out,
+            version_from: self.version_from,
+            version_to: self.version_to,
+            positions: self.positions,
+            bytes_written: self.bytes_written,
+            conflicts: self.conflicts,
+            millis,
+            mode: "append".to_owned(),
+            reason,
+            notes,
+            error,
+            ..DatasetReport::default()
+        }
+    }
+}
+
+/// A run that was cancelled left work, whatever else it did.
+fn exit_code(error: &Error) -> ExitCode {
+    if matches!(error, Error::Cancelled) { ExitCode::Partial } else { ExitCode::of(error.class()) }
+}
+
+/// A file that was left out: part of the work is left, unless a person must change the file.
+fn left_over(fault: &Error) -> ExitCode {
+    match ExitCode::of(fault.class()) {
+        ExitCode::BadInput => ExitCode::BadInput,
+        _ => ExitCode::Partial,
+    }
+}
+
+fn reported(error: &Error, exit: ExitCode) -> ReportedError {
+    ReportedError { code: error.code().to_string(), message: chain(error), exit_code: exit.code() }
+}
+
+/// The error and its causes, as one line.
+fn chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
