@@ -1,8 +1,9 @@
 //! The settings from outside: inputs in, values, origins, warnings and errors out.
 
 mod cases;
-mod error_texts;
-mod faces;
+mod generated;
 mod golden;
+mod golden_errors;
+mod golden_output;
 mod priority;
 mod setup;

@@ -1,6 +1,6 @@
 //! The generated faces are the registry's: page, examples, help, `--print-config`.
 
-use tributary_config::{Origin, Program, REGISTRY, Reach, arguments, env_example, settings_page, toml_example};
+use tributary_config::{Origin, REGISTRY, Reach, env_example, settings_page, toml_example};
 
 use crate::golden;
 use crate::setup::Setup;
@@ -48,30 +48,6 @@ fn the_example_of_variables_is_accepted_with_every_line_switched_on() {
 fn the_examples_as_they_stand_change_nothing() {
     let loaded = Setup::new().file(".env", &env_example()).file("tributary.toml", &toml_example()).load();
     assert!(REGISTRY.iter().all(|setting| loaded.origin(setting.name) == Origin::Default));
-}
-
-#[test]
-fn help_is_what_the_registry_says() {
-    for (program, name) in [(Program::Run, "run"), (Program::Bronze, "bronze"), (Program::Show, "show")] {
-        let mut command = clap::Command::new(program.command()).args(arguments(program)).term_width(100);
-        golden::assert_same(format!("tests/golden/help-{name}.txt"), &command.render_help().to_string());
-    }
-    let mut command = clap::Command::new("tributary run").args(arguments(Program::Run)).term_width(100);
-    golden::assert_same("tests/golden/help-run-long.txt", &command.render_long_help().to_string());
-}
-
-#[test]
-fn print_config_shows_every_value_and_its_origin_and_no_secret() {
-    let loaded = Setup::new()
-        .arguments(&["--warehouse", "s3://key:hunter2@bucket/lake", "--only", "silver.orders,gold.x", "--print-config"])
-        .environment("TRIBUTARY_MEMORY_LIMIT", "512MiB")
-        .file(".env", "\nTRIBUTARY_DB_NAME=shop\n")
-        .file("tributary.toml", "target = \"dev\"\n[targets.dev]\nprocessing_time = 90\n")
-        .load();
-    let printed = loaded.print_config();
-    assert!(loaded.settings.print_config);
-    assert!(!printed.contains("hunter2"));
-    golden::assert_same("tests/golden/print-config.txt", &printed);
 }
 
 #[test]
