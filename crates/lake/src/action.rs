@@ -178,7 +178,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Action>, String> {
 fn parse_line(line: &[u8]) -> Result<Action, String> {
     serde_json::from_slice(line).map_err(|error| {
         let known = ["commitInfo", "protocol", "metaData", "domainMetadata", "txn", "remove", "add", "cdc"];
-        let keys: Vec<String> = serde_json::from_slice::<BTreeMap<String, Value>>(line).map(|line| line.into_keys().collect()).unwrap_or_default();
+        let keys: Vec<String> =
+            serde_json::from_slice::<BTreeMap<String, Value>>(line).map(|line| line.into_keys().collect()).unwrap_or_default();
         match keys.iter().find(|key| !known.contains(&key.as_str())) {
             Some(key) => format!("the action `{key}` is not known"),
             None => format!("a line is no action: {error}"),

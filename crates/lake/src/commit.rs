@@ -26,6 +26,8 @@ pub struct Commit {
     pub domains: BTreeMap<String, Option<String>>,
     /// What the writer read to plan this; decides which lost races can be rebased.
     pub reads: Reads,
+    /// Positions may go backwards, because a person chose to read a source again. A restore always may.
+    pub rewinds: bool,
     /// Free text, kept in the history.
     pub user_metadata: Option<String>,
     /// Numbers kept in the history (`numOutputRows`, …).

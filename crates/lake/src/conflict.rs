@@ -224,7 +224,9 @@ mod tests {
     fn a_domain_we_write_conflicts_and_another_does_not() {
         let mut plan = commit(Reads::BlindAppend, &[]);
         plan.domains = BTreeMap::from([("tributary.ledger".to_owned(), Some("{}".to_owned()))]);
-        let domain = |name: &str| vec![Action::DomainMetadata(DomainMetadata { domain: name.to_owned(), configuration: "{}".to_owned(), removed: false })];
+        let domain = |name: &str| {
+            vec![Action::DomainMetadata(DomainMetadata { domain: name.to_owned(), configuration: "{}".to_owned(), removed: false })]
+        };
         let expected = Lost::Conflict(Conflict::Domain { version: 7, domain: "tributary.ledger".to_owned() });
         assert_eq!(Plan::of(&plan).after(7, &domain("tributary.ledger"), stats), Some(expected));
         assert_eq!(Plan::of(&plan).after(7, &domain("delta.rowTracking"), stats), None);
@@ -235,7 +237,11 @@ mod tests {
         let Reads::Keys(ranges) = keys(100, 200) else { unreachable!() };
         assert!(may_hold(&ranges, &FileStats::default()));
         let one_sided = |min: Option<i64>, max: Option<i64>| {
-            let column = ColumnStats { min: min.map(|value| ScalarValue::Int64(Some(value))), max: max.map(|value| ScalarValue::Int64(Some(value))), null_count: None };
+            let column = ColumnStats {
+                min: min.map(|value| ScalarValue::Int64(Some(value))),
+                max: max.map(|value| ScalarValue::Int64(Some(value))),
+                null_count: None,
+            };
             FileStats { rows: None, columns: BTreeMap::from([("id".to_owned(), column)]) }
         };
         assert!(may_hold(&ranges, &one_sided(Some(5), None)));
@@ -248,7 +254,10 @@ mod tests {
     fn a_null_key_is_excluded_only_by_a_file_without_nulls() {
         let range = KeyRange { bounds: None, nulls: true };
         let ranges = KeyRanges(BTreeMap::from([("id".to_owned(), range)]));
-        let with_nulls = |null_count| FileStats { rows: Some(3), columns: BTreeMap::from([("id".to_owned(), ColumnStats { null_count, ..ColumnStats::default() })]) };
+        let with_nulls = |null_count| FileStats {
+            rows: Some(3),
+            columns: BTreeMap::from([("id".to_owned(), ColumnStats { null_count, ..ColumnStats::default() })]),
+        };
         assert!(may_hold(&ranges, &with_nulls(None)));
         assert!(may_hold(&ranges, &with_nulls(Some(1))));
         assert!(!may_hold(&ranges, &with_nulls(Some(0))));

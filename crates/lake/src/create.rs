@@ -63,7 +63,8 @@ pub(crate) fn first_commit(spec: &TableSpec, id: Uuid, txn_id: Uuid, now: DateTi
         created_time: Some(now.timestamp_millis()),
     };
     let protocol = protocol::with_features(&protocol::needed(&metadata, !spec.cluster_by.is_empty()));
-    let mut actions = vec![Action::CommitInfo(Box::new(created(spec, txn_id, now))), Action::Protocol(protocol), Action::Metadata(Box::new(metadata))];
+    let mut actions =
+        vec![Action::CommitInfo(Box::new(created(spec, txn_id, now))), Action::Protocol(protocol), Action::Metadata(Box::new(metadata))];
     if !spec.cluster_by.is_empty() {
         let configuration = clustering_configuration(&spec.cluster_by);
         actions.push(Action::DomainMetadata(DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed: false }));
@@ -165,7 +166,11 @@ fn check_clustering(spec: &TableSpec) -> Result<(), String> {
         return Ok(());
     }
     if !spec.partition_by.is_empty() {
-        return Err(format!("it has partition columns ({}) and clustering columns ({})", spec.partition_by.join(", "), spec.cluster_by.join(", ")));
+        return Err(format!(
+            "it has partition columns ({}) and clustering columns ({})",
+            spec.partition_by.join(", "),
+            spec.cluster_by.join(", ")
+        ));
     }
     if spec.cluster_by.len() > 4 {
         return Err("it has more than four clustering columns".to_owned());
@@ -201,10 +206,18 @@ fn configuration(spec: &TableSpec) -> Result<BTreeMap<String, String>, String> {
             RETENTION_OF_POSITIONS => return Err(format!("property `{name}` would make the table forget the positions it has consumed")),
             "delta.columnMapping.mode" if value == "none" => {}
             "delta.checkpointPolicy" if value == "classic" => {}
-            name if ALWAYS_ON.contains(&name) && !on => return Err(format!("property `{name}` is `{value}`, and every table of ours has it on")),
-            "delta.enableDeletionVectors" if on && !spec.row_changes => return Err(format!("property `{name}` is on, but rows of the table are only added")),
-            "delta.appendOnly" if on && spec.row_changes => return Err(format!("property `{name}` is on, but rows of the table are changed")),
-            name if name.starts_with("delta.") && !HONOURED.contains(&name) => return Err(format!("property `{name}` = `{value}` is not honoured by this program")),
+            name if ALWAYS_ON.contains(&name) && !on => {
+                return Err(format!("property `{name}` is `{value}`, and every table of ours has it on"));
+            }
+            "delta.enableDeletionVectors" if on && !spec.row_changes => {
+                return Err(format!("property `{name}` is on, but rows of the table are only added"));
+            }
+            "delta.appendOnly" if on && spec.row_changes => {
+                return Err(format!("property `{name}` is on, but rows of the table are changed"));
+            }
+            name if name.starts_with("delta.") && !HONOURED.contains(&name) => {
+                return Err(format!("property `{name}` = `{value}` is not honoured by this program"));
+            }
             _ => {}
         }
     }
@@ -248,7 +261,10 @@ pub(crate) fn differences(spec: &TableSpec, state: &State) -> Vec<(Weight, Diffe
     }
     let names = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
     if spec.partition_by != state.metadata.partition_columns {
-        found.push((Weight::Incompatible, difference("partition columns", names(&spec.partition_by), names(&state.metadata.partition_columns))));
+        found.push((
+            Weight::Incompatible,
+            difference("partition columns", names(&spec.partition_by), names(&state.metadata.partition_columns)),
+        ));
     }
     if spec.cluster_by != state.cluster_columns {
         found.push((Weight::Compatible, difference("clustering columns", names(&spec.cluster_by), names(&state.cluster_columns))));
@@ -297,7 +313,9 @@ fn compare_columns(declared: &Column, column: &Column, found: &mut Vec<(Weight, 
 }
 
 fn compare_checks(declared: &[Check], checks: &[Check], found: &mut Vec<(Weight, Difference)>) {
-    let of = |checks: &[Check], name: &str| checks.iter().find(|check| check.name.eq_ignore_ascii_case(name)).map(|check| check.expression.clone());
+    let of = |checks: &[Check], name: &str| {
+        checks.iter().find(|check| check.name.eq_ignore_ascii_case(name)).map(|check| check.expression.clone())
+    };
     for check in declared {
         let has = of(checks, &check.name);
         if has.as_ref() != Some(&check.expression) {
@@ -338,7 +356,10 @@ mod tests {
     use tributary_specs::TableName;
 
     fn spec() -> TableSpec {
-        TableSpec::new(TableName::new("silver", "orders"), vec![Column::new("id", DataType::Long).not_null(), Column::new("day", DataType::Date), Column::new("note", DataType::String)])
+        TableSpec::new(
+            TableName::new("silver", "orders"),
+            vec![Column::new("id", DataType::Long).not_null(), Column::new("day", DataType::Date), Column::new("note", DataType::String)],
+        )
     }
 
     fn made(spec: &TableSpec) -> Result<Vec<Action>, String> {
@@ -385,12 +406,21 @@ mod tests {
             (property("delta.enableRowTracking", "true"), "is not honoured"),
             (property("delta.feature.variantType", "supported"), "is not honoured"),
             (columns(vec![]), "it has no columns"),
-            (columns(vec![Column::new("a", DataType::Long), Column::new("A", DataType::Long)]), "columns `a` and `A` differ at most by case"),
+            (
+                columns(vec![Column::new("a", DataType::Long), Column::new("A", DataType::Long)]),
+                "columns `a` and `A` differ at most by case",
+            ),
             (columns(vec![Column::new("_change_type", DataType::String)]), "called like a column of the change feed"),
             (columns(vec![generated]), "has a default and is generated"),
             (TableSpec { partition_by: vec!["missing".to_owned()], ..spec() }, "partition column `missing` is not a column"),
-            (TableSpec { partition_by: vec!["id".to_owned(), "day".to_owned(), "note".to_owned()], ..spec() }, "every column is a partition column"),
-            (TableSpec { partition_by: vec!["day".to_owned()], cluster_by: vec!["id".to_owned()], ..spec() }, "partition columns (day) and clustering columns (id)"),
+            (
+                TableSpec { partition_by: vec!["id".to_owned(), "day".to_owned(), "note".to_owned()], ..spec() },
+                "every column is a partition column",
+            ),
+            (
+                TableSpec { partition_by: vec!["day".to_owned()], cluster_by: vec!["id".to_owned()], ..spec() },
+                "partition columns (day) and clustering columns (id)",
+            ),
         ];
         for (spec, message) in cases {
             let error = made(&spec).unwrap_err();

@@ -187,7 +187,9 @@ fn grows_to(current: &DataType, wanted: &DataType) -> bool {
             };
             current.len() <= wanted.len()
                 && current.iter().zip(wanted).all(same)
-                && wanted[current.len()..].iter().all(|added| added.nullable && !current.iter().any(|there| there.name.eq_ignore_ascii_case(&added.name)))
+                && wanted[current.len()..]
+                    .iter()
+                    .all(|added| added.nullable && !current.iter().any(|there| there.name.eq_ignore_ascii_case(&added.name)))
         }
         (DataType::Array(current), DataType::Array(wanted)) => grows_to(current, wanted),
         (DataType::Map(key, current), DataType::Map(other_key, wanted)) => same_type(key, other_key) && grows_to(current, wanted),
@@ -200,7 +202,9 @@ pub(crate) fn same_type(one: &DataType, other: &DataType) -> bool {
     match (one, other) {
         (DataType::Struct(one), DataType::Struct(other)) => {
             one.len() == other.len()
-                && one.iter().zip(other).all(|(one, other)| one.name == other.name && one.nullable == other.nullable && same_type(&one.data_type, &other.data_type))
+                && one.iter().zip(other).all(|(one, other)| {
+                    one.name == other.name && one.nullable == other.nullable && same_type(&one.data_type, &other.data_type)
+                })
         }
         (DataType::Array(one), DataType::Array(other)) => same_type(one, other),
         (DataType::Map(key, value), DataType::Map(other_key, other_value)) => same_type(key, other_key) && same_type(value, other_value),
@@ -223,7 +227,13 @@ mod tests {
             total,
             Column::new("at", DataType::TimestampNtz),
             day,
-            Column::new("who", DataType::Struct(vec![Column::new("given", DataType::String).not_null(), Column::new("tags", DataType::Array(Box::new(DataType::String)))])),
+            Column::new(
+                "who",
+                DataType::Struct(vec![
+                    Column::new("given", DataType::String).not_null(),
+                    Column::new("tags", DataType::Array(Box::new(DataType::String))),
+                ]),
+            ),
             Column::new("m", DataType::Map(Box::new(DataType::String), Box::new(DataType::Array(Box::new(DataType::Long))))),
         ]
     }
@@ -248,7 +258,10 @@ mod tests {
 
     #[test]
     fn what_the_log_says_of_a_field_goes_along() {
-        let (_, arrow) = parse(r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{"delta.identity.start":5,"x":"y"}}]}"#).unwrap();
+        let (_, arrow) = parse(
+            r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{"delta.identity.start":5,"x":"y"}}]}"#,
+        )
+        .unwrap();
         assert_eq!(arrow.field(0).metadata()["delta.identity.start"], "5");
         assert_eq!(arrow.field(0).metadata()["x"], "y");
     }
@@ -269,7 +282,10 @@ mod tests {
             (wanted[1..].to_vec(), "column 1 is `id`, not `total`"),
             (wanted[..3].to_vec(), "column `day` would be dropped"),
             ([current.clone(), vec![Column::new("ID", DataType::Long)]].concat(), "new column `ID` is called like column `id`"),
-            ([current.clone(), vec![Column::new("n", DataType::Long).not_null()]].concat(), "new column `n` refuses null, but the rows there are have none"),
+            (
+                [current.clone(), vec![Column::new("n", DataType::Long).not_null()]].concat(),
+                "new column `n` refuses null, but the rows there are have none",
+            ),
         ] {
             assert_eq!(added(&current, &change, false).unwrap_err(), message);
         }

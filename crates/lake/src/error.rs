@@ -199,7 +199,10 @@ pub(crate) fn is_denied(error: &object_store::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = cause {
         let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        if matches!(kind, Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull | ErrorKind::QuotaExceeded)) {
+        if matches!(
+            kind,
+            Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+        ) {
             return true;
         }
         cause = error.source();
@@ -297,9 +300,10 @@ impl Fault for Error {
         match self {
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
             Self::Incompatible { .. } | Self::Spec { .. } => Some("tributary setup".to_owned()),
-            Self::NoVersion { table, .. } | Self::NoInstant { table, .. } | Self::NotAppendOnly { table, .. } | Self::Range { table, .. } => {
-                Some(format!("tributary show history {table}"))
-            }
+            Self::NoVersion { table, .. }
+            | Self::NoInstant { table, .. }
+            | Self::NotAppendOnly { table, .. }
+            | Self::Range { table, .. } => Some(format!("tributary show history {table}")),
             Self::Unknown { table, .. } => Some(format!("tributary show history {table}")),
             _ => None,
         }

@@ -46,7 +46,10 @@ fn entry(version: u64, actions: &[Action]) -> CommitEntry {
         engine: info.engine_info,
         txn_id: info.txn_id,
         user_metadata: info.user_metadata,
-        progress: actions.iter().filter_map(|action| if let Action::Txn(txn) = action { Some((txn.app_id.clone(), txn.version)) } else { None }).collect(),
+        progress: actions
+            .iter()
+            .filter_map(|action| if let Action::Txn(txn) = action { Some((txn.app_id.clone(), txn.version)) } else { None })
+            .collect(),
         files_added: count(|action| matches!(action, Action::Add(_))),
         files_removed: count(|action| matches!(action, Action::Remove(_))),
     }

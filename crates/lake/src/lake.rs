@@ -153,8 +153,11 @@ impl Lake {
     async fn adopt(&self, mut table: Table, spec: &TableSpec) -> Result<Table> {
         for _ in 0..TRIES {
             table.state().ensure_writable(table.name())?;
-            let incompatible: Vec<String> =
-                create::differences(spec, table.state()).into_iter().filter(|(weight, _)| *weight == Weight::Incompatible).map(|(_, difference)| difference.to_string()).collect();
+            let incompatible: Vec<String> = create::differences(spec, table.state())
+                .into_iter()
+                .filter(|(weight, _)| *weight == Weight::Incompatible)
+                .map(|(_, difference)| difference.to_string())
+                .collect();
             if !incompatible.is_empty() {
                 return Err(Error::Incompatible { table: spec.name.clone(), differences: incompatible.join("; ") });
             }
@@ -239,7 +242,11 @@ impl Lake {
     pub fn url(&self, name: &TableName) -> Result<Url> {
         let mut url = self.inner.stores.root().clone();
         let bare = || Error::Root { root: self.inner.stores.root().to_string(), reason: "it can have nothing below it".to_owned() };
-        url.path_segments_mut().map_err(|()| bare())?.pop_if_empty().extend([&self.inner.options.catalogue, &name.schema, &name.name]).push("");
+        url.path_segments_mut()
+            .map_err(|()| bare())?
+            .pop_if_empty()
+            .extend([&self.inner.options.catalogue, &name.schema, &name.name])
+            .push("");
         Ok(url)
     }
 

@@ -84,7 +84,9 @@ impl<'a> Rows<'a> {
         }
         let entries = self.partitions.value(row);
         let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
-        (0..entries.len()).map(|entry| (keys.value(entry).to_owned(), values.is_valid(entry).then(|| values.value(entry).to_owned()))).collect()
+        (0..entries.len())
+            .map(|entry| (keys.value(entry).to_owned(), values.is_valid(entry).then(|| values.value(entry).to_owned())))
+            .collect()
     }
 
     fn file(&self, row: usize, partition_values: BTreeMap<String, Option<String>>, stats: FileStats) -> DataFile {

@@ -72,26 +72,31 @@ impl Log {
         let (url, engine, table) = (self.url.clone(), self.delta.engine(None), self.table.clone());
         let opened = tokio::task::spawn_blocking(move || open(&table, url, engine.as_ref(), version, base)).await;
         match opened.map_err(|error| self.unreadable(error.to_string()))? {
-            Err(Error::Log { reason, .. }) if reason.contains(NO_FILES) => Ok(None),
             Err(error @ Error::Log { .. }) => Err(self.diagnosed(error).await),
-            other => other.map(Some),
+            other => other,
         }
     }
 
-    /// A log that the kernel cannot read may need a feature that it does not know: then that is said, by name.
+    /// A log that the kernel cannot read may need something that it does not know: then that is said, by name.
     async fn diagnosed(&self, error: Error) -> Error {
-        let Ok(versions) = self.versions().await else { return error };
-        let (Some(earliest), latest) = (versions.earliest_commit, versions.latest) else { return error };
+        let Ok(Versions { earliest_commit: Some(earliest), latest, .. }) = self.versions().await else { return error };
+        let (mut found_protocol, mut found_metadata) = (None, None);
         for version in (earliest..=latest).rev() {
-            let Ok(Some(bytes)) = self.read(version).await else { return error };
-            let lines = bytes.split(|byte| *byte == b'\n');
-            let protocol = lines.filter_map(|line| serde_json::from_slice::<BTreeMap<String, serde_json::Value>>(line).ok()).find_map(|mut line| line.remove("protocol"));
-            if let Some(protocol) = protocol.and_then(|value| serde_json::from_value::<Protocol>(value).ok()) {
-                let what = protocol::unreadable_protocol(&protocol);
-                return what.map_or(error, |what| Error::Unsupported { table: self.table.clone(), what });
+            let Ok(Some(bytes)) = self.read(version).await else { break };
+            for line in bytes.split(|byte| *byte == b'\n') {
+                match serde_json::from_slice(line) {
+                    Ok(Action::Protocol(protocol)) => _ = found_protocol.get_or_insert(protocol),
+                    Ok(Action::Metadata(metadata)) => _ = found_metadata.get_or_insert(*metadata),
+                    _ => {}
+                }
             }
         }
-        error
+        let what = match (found_protocol, found_metadata) {
+            (Some(protocol), Some(metadata)) => protocol::unreadable(&protocol, &metadata),
+            (Some(protocol), None) => protocol::unreadable_protocol(&protocol),
+            (None, _) => None,
+        };
+        what.map_or(error, |what| Error::Unsupported { table: self.table.clone(), what })
     }
 
     pub(crate) fn unreadable(&self, reason: String) -> Error {
@@ -122,7 +127,8 @@ impl Log {
     /// # Errors
     /// [`Error::Unsupported`] for an action that is not known, by name; store errors.
     pub(crate) async fn actions(&self, version: u64) -> Result<Option<Vec<Action>>> {
-        let bytes = self.read(version).await.map_err(|error| Error::store(format!("reading version {version} of {}", self.table), error))?;
+        let bytes =
+            self.read(version).await.map_err(|error| Error::store(format!("reading version {version} of {}", self.table), error))?;
         bytes.map(|bytes| self.parse(version, &bytes)).transpose()
     }
 
@@ -142,7 +148,12 @@ impl Log {
     /// Which versions are there, by the names in the log.
     pub(crate) async fn versions(&self) -> Result<Versions> {
         let folder = self.root.clone().join("_delta_log");
-        let listed: Vec<_> = self.store.list(Some(&folder)).try_collect().await.map_err(|error| Error::store(format!("listing the log of {}", self.table), error))?;
+        let listed: Vec<_> = self
+            .store
+            .list(Some(&folder))
+            .try_collect()
+            .await
+            .map_err(|error| Error::store(format!("listing the log of {}", self.table), error))?;
         let mut commits = Vec::new();
         let mut checkpoints = Vec::new();
         for meta in listed {
@@ -172,10 +183,8 @@ impl Log {
     }
 }
 
-const NO_FILES: &str = "No files in log segment";
-
 /// Reads what the log says, in a thread that may block.
-fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>, base: Option<SnapshotRef>) -> Result<Opened> {
+fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>, base: Option<SnapshotRef>) -> Result<Option<Opened>> {
     let failed = |error| kernel_error(table, error);
     let mut builder = match base {
         Some(base) => Snapshot::builder_from(base),
@@ -184,7 +193,11 @@ fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>, 
     if let Some(version) = version {
         builder = builder.at_version(version);
     }
-    let kernel = builder.build(engine).map_err(failed)?;
+    let kernel = match builder.build(engine) {
+        Ok(kernel) => kernel,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
     let schema = get_all_actions_schema().project(&["protocol", "metaData", "txn", "domainMetadata"]).map_err(failed)?;
     let (mut found_protocol, mut found_metadata) = (None, None);
     let mut progress = BTreeMap::new();
@@ -205,13 +218,23 @@ fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>, 
         }
     }
     let absent = |what: &str| Error::Log { table: table.clone(), reason: format!("version {} has no {what}", kernel.version()) };
-    Ok(Opened {
+    Ok(Some(Opened {
         protocol: found_protocol.ok_or_else(|| absent("protocol"))?,
         metadata: found_metadata.ok_or_else(|| absent("metadata"))?,
         progress,
         domains: domains.into_iter().filter_map(|(domain, configuration)| Some((domain, configuration?))).collect(),
         kernel,
-    })
+    }))
+}
+
+/// Whether there is no log: an empty one, or a local folder that is not there.
+fn is_absent(error: &delta_kernel::Error) -> bool {
+    match error {
+        delta_kernel::Error::Backtraced { source, .. } => is_absent(source),
+        delta_kernel::Error::InvalidTableLocation(_) => true,
+        delta_kernel::Error::Generic(message) => message == "No files in log segment",
+        _ => false,
+    }
 }
 
 /// The actions of a batch of log rows; most rows hold none that was asked for.

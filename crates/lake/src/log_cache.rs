@@ -121,7 +121,9 @@ fn serve(object: &Object, path: &Path, options: &GetOptions) -> Result<GetResult
     let size = object.bytes.len() as u64;
     let range = match &options.range {
         None => 0..size,
-        Some(range) => range.as_range(size).map_err(|error| Error::Generic { store: "LogCache", source: format!("{path}: {error}").into() })?,
+        Some(range) => {
+            range.as_range(size).map_err(|error| Error::Generic { store: "LogCache", source: format!("{path}: {error}").into() })?
+        }
     };
     let bytes = match options.head {
         true => Bytes::new(),
@@ -227,7 +229,12 @@ mod tests {
 
     #[test]
     fn only_commits_and_checkpoints_are_immutable() {
-        for immutable in ["00000000000000000007.json", "00000000000000000007.checkpoint.parquet", "_sidecars/x.parquet", "00000000000000000007.checkpoint.0000000001.0000000002.parquet"] {
+        for immutable in [
+            "00000000000000000007.json",
+            "00000000000000000007.checkpoint.parquet",
+            "_sidecars/x.parquet",
+            "00000000000000000007.checkpoint.0000000001.0000000002.parquet",
+        ] {
             assert!(is_immutable(&Path::from(format!("a/_delta_log/{immutable}"))), "{immutable}");
         }
         for other in ["a/_delta_log/_last_checkpoint", "a/part-1.parquet", "a/_delta_log/00000000000000000007.crc", "a/_delta_log/x.json"] {
@@ -266,8 +273,11 @@ mod tests {
             cache.put(&commit(version), vec![b'x'; 20].into()).await.unwrap();
             cache.get(&commit(version)).await.unwrap();
         }
-        assert!(cache.objects().held <= 100);
-        assert_eq!(cache.objects().by_path.len(), cache.objects().order.len());
+        let (held, by_path, order) = {
+            let objects = cache.objects();
+            (objects.held, objects.by_path.len(), objects.order.len())
+        };
+        assert!(held <= 100 && by_path == order, "{held} bytes, {by_path} objects, {order} in order");
         let before = faulty.counts().reads;
         cache.get(&commit(19)).await.unwrap();
         assert_eq!(faulty.counts().reads, before);

@@ -95,9 +95,11 @@ fn mapped(metadata: &Metadata) -> Option<String> {
 
 /// Every feature a writer must honour, legacy versions spelled out.
 pub(crate) fn features(protocol: &Protocol) -> BTreeSet<String> {
-    let mut features: BTreeSet<String> = protocol.writer_features.iter().flatten().chain(protocol.reader_features.iter().flatten()).cloned().collect();
+    let mut features: BTreeSet<String> =
+        protocol.writer_features.iter().flatten().chain(protocol.reader_features.iter().flatten()).cloned().collect();
     if protocol.min_writer_version < 7 {
-        features.extend(LEGACY.iter().filter(|(version, _)| *version <= protocol.min_writer_version).map(|(_, feature)| (*feature).to_owned()));
+        features
+            .extend(LEGACY.iter().filter(|(version, _)| *version <= protocol.min_writer_version).map(|(_, feature)| (*feature).to_owned()));
     }
     features
 }
@@ -142,7 +144,10 @@ fn refuses_null(node: &Value) -> bool {
 /// Whether the type is anywhere in the schema; names and comments are no types.
 fn mentions(node: &Value, data_type: &str) -> bool {
     match node {
-        Value::Object(object) => ["type", "elementType", "keyType", "valueType", "fields"].iter().filter_map(|key| object.get(*key)).any(|inner| mentions(inner, data_type)),
+        Value::Object(object) => ["type", "elementType", "keyType", "valueType", "fields"]
+            .iter()
+            .filter_map(|key| object.get(*key))
+            .any(|inner| mentions(inner, data_type)),
         Value::Array(items) => items.iter().any(|item| mentions(item, data_type)),
         Value::String(text) => text == data_type,
         _ => false,
@@ -204,14 +209,18 @@ mod tests {
         features.iter().map(|feature| (*feature).to_owned()).collect()
     }
 
-    const PLAIN: &str = r#"{"type":"struct","fields":[{"name":"timestamp_ntz","type":"long","nullable":true,"metadata":{"comment":"timestamp_ntz"}}]}"#;
+    const PLAIN: &str =
+        r#"{"type":"struct","fields":[{"name":"timestamp_ntz","type":"long","nullable":true,"metadata":{"comment":"timestamp_ntz"}}]}"#;
     const NESTED: &str = r#"{"type":"struct","fields":[{"name":"a","type":{"type":"array","elementType":{"type":"struct","fields":[{"name":"t","type":"timestamp_ntz","nullable":false,"metadata":{}}]},"containsNull":true},"nullable":true,"metadata":{"CURRENT_DEFAULT":"NULL"}}]}"#;
 
     #[test]
     fn a_feature_is_needed_where_its_type_is_used_at_any_depth() {
         assert_eq!(needed(&metadata(PLAIN, &[]), false), set(&[]));
         assert_eq!(needed(&metadata(NESTED, &[]), false), set(&[ALLOW_COLUMN_DEFAULTS, INVARIANTS, TIMESTAMP_NTZ]));
-        assert_eq!(needed(&metadata(PLAIN, &[("delta.constraints.c", "a > 0")]), true), set(&[CHECK_CONSTRAINTS, CLUSTERING, DOMAIN_METADATA]));
+        assert_eq!(
+            needed(&metadata(PLAIN, &[("delta.constraints.c", "a > 0")]), true),
+            set(&[CHECK_CONSTRAINTS, CLUSTERING, DOMAIN_METADATA])
+        );
     }
 
     #[test]

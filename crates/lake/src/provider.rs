@@ -41,7 +41,13 @@ impl TableProvider for SnapshotTable {
         TableType::Base
     }
 
-    async fn scan(&self, session: &dyn Session, projection: Option<&Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Arc<dyn ExecutionPlan>> {
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         self.delta.update_datafusion_session(session)?;
         self.scan.scan(session, projection, filters, limit).await
     }

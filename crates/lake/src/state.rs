@@ -44,8 +44,10 @@ impl State {
             return Err(unsupported(what));
         }
         let (columns, schema) = delta_schema::parse(&metadata.schema_string).map_err(unsupported)?;
-        let (constraints, properties): (Vec<_>, Vec<_>) = metadata.configuration.clone().into_iter().partition(|(name, _)| name.starts_with(protocol::CONSTRAINT));
-        let checks = constraints.into_iter().map(|(name, expression)| Check { name: name[protocol::CONSTRAINT.len()..].to_owned(), expression });
+        let (constraints, properties): (Vec<_>, Vec<_>) =
+            metadata.configuration.clone().into_iter().partition(|(name, _)| name.starts_with(protocol::CONSTRAINT));
+        let checks =
+            constraints.into_iter().map(|(name, expression)| Check { name: name[protocol::CONSTRAINT.len()..].to_owned(), expression });
         Ok(Self {
             version: kernel.version(),
             checks: checks.collect(),

@@ -18,7 +18,12 @@ use crate::{ColumnStats, FileStats};
 const MILLISECOND_REST: i64 = 999;
 
 /// Statistics of one file.
-pub(crate) fn of_file(stats: Option<&str>, partition_values: &BTreeMap<String, Option<String>>, schema: &SchemaRef, table: &TableName) -> FileStats {
+pub(crate) fn of_file(
+    stats: Option<&str>,
+    partition_values: &BTreeMap<String, Option<String>>,
+    schema: &SchemaRef,
+    table: &TableName,
+) -> FileStats {
     Statistics::new(schema).of_files(&[stats], |_| partition_values, table).pop().unwrap_or_default()
 }
 
@@ -31,8 +36,18 @@ pub(crate) struct Statistics {
 
 impl Statistics {
     pub(crate) fn new(schema: &SchemaRef) -> Self {
-        let bounded: Fields = schema.fields().iter().filter(|field| has_bounds(field.data_type())).map(|field| Field::new(field.name(), field.data_type().clone(), true)).collect();
-        let counted: Fields = schema.fields().iter().filter(|field| !field.data_type().is_nested()).map(|field| Field::new(field.name(), DataType::Int64, true)).collect();
+        let bounded: Fields = schema
+            .fields()
+            .iter()
+            .filter(|field| has_bounds(field.data_type()))
+            .map(|field| Field::new(field.name(), field.data_type().clone(), true))
+            .collect();
+        let counted: Fields = schema
+            .fields()
+            .iter()
+            .filter(|field| !field.data_type().is_nested())
+            .map(|field| Field::new(field.name(), DataType::Int64, true))
+            .collect();
         let shape = Schema::new(vec![
             Field::new("numRecords", DataType::Int64, true),
             Field::new("minValues", DataType::Struct(bounded.clone()), true),
@@ -96,7 +111,9 @@ impl Statistics {
             let Ok(value) = value_of(table, name, value.as_deref(), field.data_type()) else { continue };
             let null = value.is_null();
             let bound = (!null).then_some(value);
-            stats.columns.insert(name.clone(), ColumnStats { min: bound.clone(), max: bound, null_count: if null { stats.rows } else { Some(0) } });
+            stats
+                .columns
+                .insert(name.clone(), ColumnStats { min: bound.clone(), max: bound, null_count: if null { stats.rows } else { Some(0) } });
         }
     }
 }
@@ -158,7 +175,10 @@ mod tests {
         ));
         assert_eq!(stats.rows, Some(2));
         assert_eq!(stats.columns["id"].min, Some(ScalarValue::Int64(Some(-5))));
-        assert_eq!(stats.columns["amount"].max, Some(ScalarValue::Decimal128(Some(99_999_999_999_999_999_999_999_999_999_999_999_999), 38, 6)));
+        assert_eq!(
+            stats.columns["amount"].max,
+            Some(ScalarValue::Decimal128(Some(99_999_999_999_999_999_999_999_999_999_999_999_999), 38, 6))
+        );
         assert_eq!(stats.columns["amount"].null_count, Some(1));
         assert_eq!(stats.columns["flag"], ColumnStats { min: None, max: None, null_count: Some(2) });
         assert_eq!(stats.columns["day"].max, Some(ScalarValue::Date32(Some(20487))));
@@ -167,15 +187,24 @@ mod tests {
 
     #[test]
     fn a_greatest_time_covers_what_was_cut_off() {
-        let stats = read(Some(r#"{"numRecords":1,"minValues":{"at":"2026-02-06T00:00:00.000Z"},"maxValues":{"at":"2026-02-06T00:00:00.000Z"}}"#));
-        let micros = |bound: &Option<ScalarValue>| if let Some(ScalarValue::TimestampMicrosecond(Some(micros), _)) = bound { *micros } else { panic!("{bound:?}") };
+        let stats =
+            read(Some(r#"{"numRecords":1,"minValues":{"at":"2026-02-06T00:00:00.000Z"},"maxValues":{"at":"2026-02-06T00:00:00.000Z"}}"#));
+        let micros = |bound: &Option<ScalarValue>| {
+            if let Some(ScalarValue::TimestampMicrosecond(Some(micros), _)) = bound { *micros } else { panic!("{bound:?}") }
+        };
         assert_eq!(micros(&stats.columns["at"].max) - micros(&stats.columns["at"].min), 999);
     }
 
     #[test]
     fn what_cannot_be_read_is_unknown_and_spoils_no_other_file() {
         let values = BTreeMap::new();
-        let texts = [Some(r#"{"numRecords":1,"minValues":{"id":1}}"#), Some(r#"{"numRecords":1,"minValues":{"id":"one"}}"#), None, Some("not json"), Some(r#"{"numRecords":4}"#)];
+        let texts = [
+            Some(r#"{"numRecords":1,"minValues":{"id":1}}"#),
+            Some(r#"{"numRecords":1,"minValues":{"id":"one"}}"#),
+            None,
+            Some("not json"),
+            Some(r#"{"numRecords":4}"#),
+        ];
         let stats = Statistics::new(&schema()).of_files(&texts, |_| &values, &TableName::new("s", "t"));
         assert_eq!(stats.iter().map(|stats| stats.rows).collect::<Vec<_>>(), [Some(1), None, None, None, Some(4)]);
         assert_eq!(stats[0].columns["id"].min, Some(ScalarValue::Int64(Some(1))));
@@ -185,7 +214,10 @@ mod tests {
     fn a_partition_value_is_an_exact_bound() {
         let values = BTreeMap::from([("day".to_owned(), Some("2026-02-01".to_owned())), ("name".to_owned(), None)]);
         let stats = of_file(Some(r#"{"numRecords":3}"#), &values, &schema(), &TableName::new("s", "t"));
-        assert_eq!(stats.columns["day"], ColumnStats { min: Some(ScalarValue::Date32(Some(20485))), max: Some(ScalarValue::Date32(Some(20485))), null_count: Some(0) });
+        assert_eq!(
+            stats.columns["day"],
+            ColumnStats { min: Some(ScalarValue::Date32(Some(20485))), max: Some(ScalarValue::Date32(Some(20485))), null_count: Some(0) }
+        );
         assert_eq!(stats.columns["name"], ColumnStats { min: None, max: None, null_count: Some(3) });
     }
 }

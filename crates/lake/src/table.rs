@@ -12,8 +12,6 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use object_store::ObjectStore;
-use object_store::path::Path;
 use tokio::sync::OnceCell;
 use tributary_specs::{Check, Column, TableName};
 
@@ -99,16 +97,6 @@ impl Table {
 
     pub(crate) fn state(&self) -> &State {
         &self.inner.state
-    }
-
-    /// Rooted where the scheme of the lake's root begins.
-    pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
-        Arc::clone(&self.inner.log.store)
-    }
-
-    /// The table's root in [`Self::store`].
-    pub(crate) fn root_path(&self) -> Path {
-        self.inner.log.root.clone()
     }
 
     /// The version of this snapshot.
@@ -273,7 +261,9 @@ impl Table {
             };
             for action in actions {
                 match action {
-                    Action::Remove(remove) if remove.data_change => return Err(Error::NotAppendOnly { table: self.name().clone(), version }),
+                    Action::Remove(remove) if remove.data_change => {
+                        return Err(Error::NotAppendOnly { table: self.name().clone(), version });
+                    }
                     Action::Add(add) if add.data_change => files.push(live_files::of_add(&add, self.state(), self.name())),
                     _ => {}
                 }

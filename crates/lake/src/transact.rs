@@ -24,7 +24,10 @@ use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata
 use crate::conflict::{Lost, Plan, fenced};
 use crate::log::Log;
 use crate::state::State;
-use crate::{Commit, CommitOutcome, Conflict, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema, error, protocol, stats_read, well_formed};
+use crate::{
+    Commit, CommitOutcome, Conflict, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema, error, protocol,
+    stats_read, well_formed,
+};
 
 /// Who we are in the history.
 pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"));
@@ -68,7 +71,12 @@ async fn rows_then_positions(table: &Table, mut commit: Commit, metadata: Option
 
 /// Commits new metadata and nothing else, as exactly the next version and at exactly `timestamp`: metadata that turns commit
 /// timestamps on names both.
-pub(crate) async fn commit_metadata(table: &Table, metadata: Metadata, protocol: Option<Protocol>, timestamp: i64) -> Result<CommitOutcome> {
+pub(crate) async fn commit_metadata(
+    table: &Table,
+    metadata: Metadata,
+    protocol: Option<Protocol>,
+    timestamp: i64,
+) -> Result<CommitOutcome> {
     let commit = Commit { operation: Operation::Alter, ..Commit::default() };
     let mut race = Race::new(table, &commit, Some((metadata, protocol))).await?;
     race.only_at = Some(timestamp);
@@ -106,7 +114,8 @@ struct Race<'a> {
 impl<'a> Race<'a> {
     async fn new(table: &'a Table, commit: &'a Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<Self> {
         let (log, state) = (table.log(), table.state());
-        let turned_on = metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
+        let turned_on =
+            metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
         Ok(Self {
             log,
             state,
@@ -133,7 +142,9 @@ impl<'a> Race<'a> {
             tracing::debug!(table = %self.log.table, version = tried, %error, "the version is taken, or no answer came");
             match self.catch_up().await? {
                 Some(outcome) => return Ok(outcome),
-                None if self.next > tried && self.only_at.is_some() => return Ok(CommitOutcome::Conflicted(Conflict::Attempts { attempts })),
+                None if self.next > tried && self.only_at.is_some() => {
+                    return Ok(CommitOutcome::Conflicted(Conflict::Attempts { attempts }));
+                }
                 None if self.next > tried => without_answer = 0,
                 None if error::is_denied(&error) => return Err(self.store_error(error)),
                 None => without_answer += 1,
@@ -167,7 +178,10 @@ impl<'a> Race<'a> {
     }
 
     fn lost_to(&self, version: u64, winner: &[Action]) -> Result<Option<CommitOutcome>> {
-        if let Some(what) = winner.iter().find_map(|action| if let Action::Protocol(protocol) = action { protocol::unreadable_protocol(protocol) } else { None }) {
+        if let Some(what) = winner
+            .iter()
+            .find_map(|action| if let Action::Protocol(protocol) = action { protocol::unreadable_protocol(protocol) } else { None })
+        {
             return Err(Error::Unsupported { table: self.log.table.clone(), what: format!("{what} (since version {version})") });
         }
         let stats_of = |add: &Add| stats_read::of_file(add.stats.as_deref(), &add.partition_values, &self.state.schema, &self.log.table);
@@ -177,7 +191,8 @@ impl<'a> Race<'a> {
             Some(Lost::Conflict(_)) if controls::no_replan_after_conflict(self.options) => None,
             Some(Lost::Conflict(conflict)) => Some(CommitOutcome::Conflicted(conflict)),
             Some(Lost::Fenced { app_id, found }) => {
-                let expected = self.commit.progress.iter().find(|progress| progress.app_id == app_id).and_then(|progress| progress.expected);
+                let expected =
+                    self.commit.progress.iter().find(|progress| progress.app_id == app_id).and_then(|progress| progress.expected);
                 Some(CommitOutcome::Fenced { app_id, expected, found: Some(found) })
             }
         })
@@ -229,7 +244,10 @@ async fn last_timestamp(log: &Log, state: &State) -> Result<Option<i64>> {
     if !state.is_on(COMMIT_TIMESTAMPS) {
         return Ok(None);
     }
-    let bytes = log.read(state.version).await.map_err(|error| Error::store(format!("reading version {} of {}", state.version, log.table), error))?;
+    let bytes = log
+        .read(state.version)
+        .await
+        .map_err(|error| Error::store(format!("reading version {} of {}", state.version, log.table), error))?;
     let actions = bytes.map(|bytes| log.parse(state.version, &bytes)).transpose()?;
     Ok(actions.and_then(|actions| timestamp_of(&actions)))
 }
@@ -268,7 +286,12 @@ fn body(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Proto
         let removed = configuration.is_none();
         Action::DomainMetadata(DomainMetadata { domain: domain.clone(), configuration: configuration.clone().unwrap_or_default(), removed })
     }));
-    body.extend(commit.progress.iter().map(|progress| Action::Txn(Txn { app_id: progress.app_id.clone(), version: progress.version, last_updated: None })));
+    body.extend(
+        commit
+            .progress
+            .iter()
+            .map(|progress| Action::Txn(Txn { app_id: progress.app_id.clone(), version: progress.version, last_updated: None })),
+    );
     body.extend(commit.removes.iter().map(|file| {
         Action::Remove(Box::new(Remove {
             path: file.log_path.clone(),

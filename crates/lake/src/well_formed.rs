@@ -19,7 +19,8 @@ pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, c
 
 fn check_emptiness(commit: &Commit) -> Result<(), String> {
     let Commit { adds, removes, changes, progress, schema, domains, .. } = commit;
-    let empty = adds.is_empty() && removes.is_empty() && changes.is_empty() && progress.is_empty() && schema.is_none() && domains.is_empty();
+    let empty =
+        adds.is_empty() && removes.is_empty() && changes.is_empty() && progress.is_empty() && schema.is_none() && domains.is_empty();
     if empty { Err("it does nothing".to_owned()) } else { Ok(()) }
 }
 
@@ -29,7 +30,10 @@ fn check_positions(commit: &Commit, state: &State) -> Result<(), String> {
         if !seen.insert(&progress.app_id) {
             return Err(format!("the position `{}` is given twice", progress.app_id));
         }
-        if commit.operation != Operation::Restore && progress.expected.is_some_and(|expected| progress.version < expected) {
+        if commit.operation != Operation::Restore
+            && !commit.rewinds
+            && progress.expected.is_some_and(|expected| progress.version < expected)
+        {
             return Err(format!("the position `{}` goes backwards", progress.app_id));
         }
     }
@@ -56,7 +60,11 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
     }
     let columns: BTreeSet<&String> = state.metadata.partition_columns.iter().collect();
     let mut paths = BTreeSet::new();
-    let partitions = commit.adds.iter().map(|file| (&file.path, &file.partition_values)).chain(commit.changes.iter().map(|file| (&file.path, &file.partition_values)));
+    let partitions = commit
+        .adds
+        .iter()
+        .map(|file| (&file.path, &file.partition_values))
+        .chain(commit.changes.iter().map(|file| (&file.path, &file.partition_values)));
     for (path, values) in partitions {
         if values.keys().collect::<BTreeSet<_>>() != columns {
             return Err(format!("file {path} has values of other columns than the table's partition columns"));
@@ -113,7 +121,10 @@ fn check_changes(commit: &Commit, state: &State) -> Result<(), String> {
         total.delete += file.rows.delete;
     }
     if total.update_preimage != total.update_postimage {
-        return Err(format!("the change feed has {} rows before and {} rows after an update", total.update_preimage, total.update_postimage));
+        return Err(format!(
+            "the change feed has {} rows before and {} rows after an update",
+            total.update_preimage, total.update_postimage
+        ));
     }
     // Rows carried over unchanged are in both files: added = carried + inserted + updated, removed = carried + deleted + updated.
     if i128::from(added) - i128::from(total.insert) != i128::from(removed) - i128::from(total.delete) {

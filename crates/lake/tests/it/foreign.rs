@@ -28,7 +28,13 @@ impl Shared {
     async fn new() -> Result<Self> {
         let shared = Self { store: Arc::new(InMemory::new()) };
         let long = |name: &str| StructField::new(name, DeltaType::Primitive(PrimitiveType::Long), true);
-        let table = shared.builder()?.build()?.create().with_columns([long("n"), long("batch")]).with_log_store(shared.builder()?.build()?.log_store()).await?;
+        let table = shared
+            .builder()?
+            .build()?
+            .create()
+            .with_columns([long("n"), long("batch")])
+            .with_log_store(shared.builder()?.build()?.log_store())
+            .await?;
         let mut table = table;
         for file in 0..4 {
             let rows: Vec<i64> = (file * 100..file * 100 + 100).collect();
@@ -106,10 +112,17 @@ async fn a_row_level_change_that_lost_to_an_optimize_plans_again() -> Result<()>
     for (controls, rows) in [(Controls::none(), 400), (Controls::none().with(Control::NoReplanAfterConflict), 499)] {
         let shared = Shared::new().await?;
         let stale = shared.ours(controls).await?;
-        let file = stale.files().await?.into_iter().find(|file| file.stats.columns["n"].min == Some(ScalarValue::Int64(Some(100)))).unwrap();
+        let file =
+            stale.files().await?.into_iter().find(|file| file.stats.columns["n"].min == Some(ScalarValue::Int64(Some(100)))).unwrap();
         // Row 150 goes; the other 99 of its file are written again.
         let kept: Vec<i64> = (100..200).filter(|n| *n != 150).collect();
-        let commit = Commit { operation: Operation::Merge, adds: file_of(&stale, &kept, 1).await?, removes: vec![file], reads: keys(150, 150), ..Commit::default() };
+        let commit = Commit {
+            operation: Operation::Merge,
+            adds: file_of(&stale, &kept, 1).await?,
+            removes: vec![file],
+            reads: keys(150, 150),
+            ..Commit::default()
+        };
         shared.optimize().await?;
         let outcome = stale.commit(commit).await?;
         let after = numbers_in(&stale.refresh().await?).await?;
@@ -137,9 +150,16 @@ async fn a_change_of_keys_that_the_library_appended_plans_again_and_others_do_no
     for (appended, conflicts) in [(155, true), (9000, false)] {
         let shared = Shared::new().await?;
         let stale = shared.ours(Controls::none()).await?;
-        let file = stale.files().await?.into_iter().find(|file| file.stats.columns["n"].min == Some(ScalarValue::Int64(Some(100)))).unwrap();
+        let file =
+            stale.files().await?.into_iter().find(|file| file.stats.columns["n"].min == Some(ScalarValue::Int64(Some(100)))).unwrap();
         let rows: Vec<i64> = (100..200).collect();
-        let commit = Commit { operation: Operation::Merge, adds: file_of(&stale, &rows, 1).await?, removes: vec![file], reads: keys(150, 160), ..Commit::default() };
+        let commit = Commit {
+            operation: Operation::Merge,
+            adds: file_of(&stale, &rows, 1).await?,
+            removes: vec![file],
+            reads: keys(150, 160),
+            ..Commit::default()
+        };
         shared.library().await?.write([numbers(&[appended], 7)]).with_save_mode(SaveMode::Append).await?;
         let outcome = stale.commit(commit).await?;
         match conflicts {
@@ -185,7 +205,13 @@ async fn an_optimize_of_the_library_that_lost_to_us_does_not_undo_our_change() -
     let ours = shared.ours(Controls::none()).await?;
     let file = ours.files().await?.into_iter().find(|file| file.stats.columns["n"].min == Some(ScalarValue::Int64(Some(100)))).unwrap();
     let kept: Vec<i64> = (100..200).filter(|n| *n != 150).collect();
-    let commit = Commit { operation: Operation::Merge, adds: file_of(&ours, &kept, 1).await?, removes: vec![file], reads: keys(150, 150), ..Commit::default() };
+    let commit = Commit {
+        operation: Operation::Merge,
+        adds: file_of(&ours, &kept, 1).await?,
+        removes: vec![file],
+        reads: keys(150, 150),
+        ..Commit::default()
+    };
     assert!(matches!(ours.commit(commit).await?, CommitOutcome::Committed { .. }));
     assert!(library.optimize().await.is_err(), "the library's plan is stale");
     assert_eq!(numbers_in(&ours.refresh().await?).await?.len(), 399);
@@ -198,7 +224,13 @@ async fn our_optimize_yields_to_a_change_of_its_inputs_and_not_to_appends() -> R
         let shared = Shared::new().await?;
         let stale = shared.ours(Controls::none()).await?;
         let rows = numbers_in(&stale).await?;
-        let optimize = Commit { operation: Operation::Optimize, adds: file_of(&stale, &rows, 1).await?, removes: stale.files().await?, reads: Reads::Files, ..Commit::default() };
+        let optimize = Commit {
+            operation: Operation::Optimize,
+            adds: file_of(&stale, &rows, 1).await?,
+            removes: stale.files().await?,
+            reads: Reads::Files,
+            ..Commit::default()
+        };
         match touched {
             true => _ = shared.library().await?.delete().with_predicate(col("n").eq(lit(7_i64))).await?,
             false => _ = shared.library().await?.write([numbers(&[9000], 7)]).with_save_mode(SaveMode::Append).await?,
@@ -206,7 +238,10 @@ async fn our_optimize_yields_to_a_change_of_its_inputs_and_not_to_appends() -> R
         let outcome = stale.commit(optimize).await?;
         let after = numbers_in(&stale.refresh().await?).await?.len();
         match touched {
-            true => assert!(matches!(outcome, CommitOutcome::Conflicted(Conflict::FileChanged { .. })) && after == 399, "{outcome:?}, {after} rows"),
+            true => assert!(
+                matches!(outcome, CommitOutcome::Conflicted(Conflict::FileChanged { .. })) && after == 399,
+                "{outcome:?}, {after} rows"
+            ),
             false => assert!(matches!(outcome, CommitOutcome::Committed { .. }) && after == 401, "{outcome:?}, {after} rows"),
         }
     }
@@ -262,7 +297,13 @@ async fn a_file_that_is_not_live_is_not_removed() -> Result<()> {
     let old = shared.ours(Controls::none()).await?;
     shared.optimize().await?;
     let fresh = old.refresh().await?;
-    let commit = Commit { operation: Operation::Merge, adds: file_of(&fresh, &[1], 1).await?, removes: old.files().await?, reads: Reads::WholeTable, ..Commit::default() };
+    let commit = Commit {
+        operation: Operation::Merge,
+        adds: file_of(&fresh, &[1], 1).await?,
+        removes: old.files().await?,
+        reads: Reads::WholeTable,
+        ..Commit::default()
+    };
     assert!(matches!(fresh.commit(commit).await, Err(Error::Malformed { .. })), "files of another snapshot");
     Ok(())
 }

@@ -176,7 +176,9 @@ async fn a_writer_that_is_wrong_about_the_position_changes_nothing() -> Result<(
     let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
     let table = lake.create(&spec()).await?;
     let adds = file_of(&table, &[1], 0).await?;
-    let CommitOutcome::Committed { .. } = table.commit(Commit { adds, progress: position(None, 5), ..Commit::default() }).await? else { panic!() };
+    let CommitOutcome::Committed { .. } = table.commit(Commit { adds, progress: position(None, 5), ..Commit::default() }).await? else {
+        panic!()
+    };
     // From the snapshot it had: the other moved meanwhile.
     let adds = file_of(&table, &[2], 0).await?;
     let stale = table.commit(Commit { adds, progress: position(None, 5), ..Commit::default() }).await?;
@@ -196,7 +198,9 @@ async fn a_writer_that_is_wrong_about_the_position_changes_nothing() -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_position_goes_backwards_only_by_a_restore() -> Result<()> {
     let table = lake_over(Arc::new(InMemory::new()), Controls::none()).create(&spec()).await?;
-    let CommitOutcome::Committed { .. } = table.commit(Commit { progress: position(None, 5), ..Commit::default() }).await? else { panic!() };
+    let CommitOutcome::Committed { .. } = table.commit(Commit { progress: position(None, 5), ..Commit::default() }).await? else {
+        panic!()
+    };
     let table = table.refresh().await?;
     let back = Commit { progress: position(Some(5), 3), ..Commit::default() };
     assert!(matches!(table.commit(back.clone()).await, Err(Error::Malformed { .. })));
@@ -224,7 +228,13 @@ async fn row_level_changes_go_on_top_of_disjoint_appends_and_conflict_with_other
         let stale = table.refresh().await?;
         let adds = file_of(&stale, &[appended], 1).await?;
         let CommitOutcome::Committed { .. } = stale.commit(Commit { adds, ..Commit::default() }).await? else { panic!() };
-        let merge = Commit { operation: Operation::Merge, adds: file_of(&stale, &[10, 21], 2).await?, removes: stale.files().await?, reads: keys(10, 20), ..Commit::default() };
+        let merge = Commit {
+            operation: Operation::Merge,
+            adds: file_of(&stale, &[10, 21], 2).await?,
+            removes: stale.files().await?,
+            reads: keys(10, 20),
+            ..Commit::default()
+        };
         let outcome = stale.commit(merge).await?;
         match conflicts {
             false => assert_eq!(outcome, CommitOutcome::Committed { version: 3 }),
@@ -242,7 +252,13 @@ async fn of_two_changes_of_one_file_the_second_plans_again() -> Result<()> {
         let CommitOutcome::Committed { .. } = table.commit(Commit { adds, ..Commit::default() }).await? else { panic!() };
         let stale = table.refresh().await?;
         let change = async |rows: &[i64], keys: Reads| -> Result<CommitOutcome> {
-            let commit = Commit { operation: Operation::Merge, adds: file_of(&stale, rows, 1).await?, removes: stale.files().await?, reads: keys, ..Commit::default() };
+            let commit = Commit {
+                operation: Operation::Merge,
+                adds: file_of(&stale, rows, 1).await?,
+                removes: stale.files().await?,
+                reads: keys,
+                ..Commit::default()
+            };
             Ok(stale.commit(commit).await?)
         };
         assert_eq!(change(&[11, 20], keys(10, 10)).await?, CommitOutcome::Committed { version: 2 });
@@ -278,7 +294,10 @@ async fn a_stale_plan_conflicts_with_new_columns_and_a_fresh_one_has_them() -> R
 async fn a_winner_that_cannot_be_read_stops_the_commit_and_is_named() -> Result<()> {
     for (line, named) in [
         (r#"{"teleport":{"rows":7}}"#, "version 1, where the action `teleport` is not known"),
-        (r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["quantumRows"],"writerFeatures":["quantumRows"]}}"#, "the table feature `quantumRows`"),
+        (
+            r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["quantumRows"],"writerFeatures":["quantumRows"]}}"#,
+            "the table feature `quantumRows`",
+        ),
     ] {
         let store = Arc::new(InMemory::new());
         let table = lake_over(Arc::clone(&store) as _, Controls::none()).create(&spec()).await?;
@@ -294,7 +313,8 @@ async fn a_winner_that_cannot_be_read_stops_the_commit_and_is_named() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_of_ours_rides_in_the_commit_and_conflicts_with_another_of_its_name() -> Result<()> {
     let table = lake_over(Arc::new(InMemory::new()), Controls::none()).create(&spec()).await?;
-    let ledger = |text: &str| Commit { domains: BTreeMap::from([("tributary.ledger".to_owned(), Some(text.to_owned()))]), ..Commit::default() };
+    let ledger =
+        |text: &str| Commit { domains: BTreeMap::from([("tributary.ledger".to_owned(), Some(text.to_owned()))]), ..Commit::default() };
     assert_eq!(table.commit(ledger("one")).await?, CommitOutcome::Committed { version: 1 });
     let stale = table.commit(ledger("two")).await?;
     assert!(matches!(stale, CommitOutcome::Conflicted(_)), "{stale:?}");
@@ -303,7 +323,10 @@ async fn a_domain_of_ours_rides_in_the_commit_and_conflicts_with_another_of_its_
     assert_eq!(table.domain("tributary.ledger").await?, Some("one".to_owned()));
     // Now that the table has the feature, the domain alone is what conflicts.
     assert_eq!(table.commit(ledger("three")).await?, CommitOutcome::Committed { version: 2 });
-    assert_eq!(table.commit(ledger("four")).await?, CommitOutcome::Conflicted(Conflict::Domain { version: 2, domain: "tributary.ledger".to_owned() }));
+    assert_eq!(
+        table.commit(ledger("four")).await?,
+        CommitOutcome::Conflicted(Conflict::Domain { version: 2, domain: "tributary.ledger".to_owned() })
+    );
     let table = table.refresh().await?;
     let gone = Commit { domains: BTreeMap::from([("tributary.ledger".to_owned(), None)]), ..Commit::default() };
     assert_eq!(table.commit(gone).await?, CommitOutcome::Committed { version: 3 });
@@ -351,6 +374,30 @@ async fn a_blind_append_gives_up_after_its_attempts() -> Result<()> {
     let table = table.refresh().await?;
     assert_eq!(table.commit(Commit { adds, ..Commit::default() }).await?, CommitOutcome::Committed { version: 4 });
     assert_eq!(numbers_in(&table.refresh().await?).await?, [1, 101, 102, 103]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_fails_once_is_worth_a_retry_whatever_was_read() -> Result<()> {
+    for nth in 1.. {
+        let store = FaultyStore::new(Arc::new(InMemory::new()));
+        store.fail_read_at(nth);
+        let lake = lake_over(Arc::new(store.clone()), Controls::none());
+        let run = async || -> Result<Vec<i64>> {
+            crate::toy::append_until(&lake, 3).await?;
+            numbers_in(&open(&lake).await?).await
+        };
+        if let Err(error) = run().await {
+            let class = error.downcast_ref::<Error>().map(Fault::class);
+            let class =
+                class.or_else(|| error.downcast_ref::<tributary_lake::datafusion::error::DataFusionError>().map(|_| FaultClass::Transient));
+            assert!(matches!(class, Some(FaultClass::Transient | FaultClass::Unknown)), "read {nth}: {error:?}");
+            assert_eq!(run().await?, expected(3), "read {nth}");
+        }
+        if store.counts().reads < nth {
+            return Ok(());
+        }
+    }
     Ok(())
 }
 

@@ -49,20 +49,40 @@ async fn a_table_is_what_its_declaration_says() -> Result<()> {
         cluster_by: vec!["id".to_owned()],
         checks: vec![Check { name: "positive".to_owned(), expression: "total >= 0".to_owned() }],
         comment: Some("orders as they stand".to_owned()),
-        properties: BTreeMap::from([("delta.logRetentionDuration".to_owned(), "interval 60 days".to_owned()), ("pipelines.x".to_owned(), "y".to_owned())]),
+        properties: BTreeMap::from([
+            ("delta.logRetentionDuration".to_owned(), "interval 60 days".to_owned()),
+            ("pipelines.x".to_owned(), "y".to_owned()),
+        ]),
         row_changes: true,
         ..TableSpec::new(
             TableName::new("silver", "orders"),
-            vec![Column::new("id", DataType::Long).not_null(), total, Column::new("at", DataType::TimestampNtz), Column::new("who", DataType::Struct(vec![Column::new("given", DataType::String)]))],
+            vec![
+                Column::new("id", DataType::Long).not_null(),
+                total,
+                Column::new("at", DataType::TimestampNtz),
+                Column::new("who", DataType::Struct(vec![Column::new("given", DataType::String)])),
+            ],
         )
     };
     let table = lake.create(&spec).await?;
-    assert_eq!((table.version(), table.columns(), table.checks(), table.cluster_columns()), (0, &spec.columns[..], &spec.checks[..], &spec.cluster_by[..]));
+    assert_eq!(
+        (table.version(), table.columns(), table.checks(), table.cluster_columns()),
+        (0, &spec.columns[..], &spec.checks[..], &spec.cluster_by[..])
+    );
     assert_eq!(table.comment(), Some("orders as they stand"));
     assert_eq!(table.properties()["delta.logRetentionDuration"], "interval 60 days");
     assert_eq!(
         table.features(),
-        ["allowColumnDefaults", "changeDataFeed", "checkConstraints", "clustering", "domainMetadata", "inCommitTimestamp", "invariants", "timestampNtz"]
+        [
+            "allowColumnDefaults",
+            "changeDataFeed",
+            "checkConstraints",
+            "clustering",
+            "domainMetadata",
+            "inCommitTimestamp",
+            "invariants",
+            "timestampNtz"
+        ]
     );
     assert_eq!(lake.difference(&spec).await?, []);
     assert_eq!(lake.create(&spec).await?.version(), 0, "made once");
@@ -140,7 +160,8 @@ async fn two_lakes_in_one_process_share_nothing() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_table_needs_and_we_do_not_know_is_named_before_anything_is_read() -> Result<()> {
     let writer_only = json!({ "minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["quantumRows"] });
-    let both = json!({ "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["quantumRows"], "writerFeatures": ["quantumRows"] });
+    let both =
+        json!({ "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["quantumRows"], "writerFeatures": ["quantumRows"] });
     let newer = json!({ "minReaderVersion": 4, "minWriterVersion": 8 });
     let legacy = json!({ "minReaderVersion": 2, "minWriterVersion": 6 });
     let mapped = json!({ "delta.columnMapping.mode": "name" });
@@ -176,7 +197,11 @@ async fn a_new_type_brings_its_feature_along() -> Result<()> {
     put_commit(store.as_ref(), 0, &foreign(json!({ "minReaderVersion": 1, "minWriterVersion": 2 }), fields, json!({}))).await?;
     let table = open(&lake_over(Arc::clone(&store) as _, Controls::none())).await?;
     assert_eq!(table.features(), ["appendOnly", "invariants"]);
-    let wall = RecordBatch::try_from_iter_with_nullable([("wall", Arc::new(TimestampMicrosecondArray::from(vec![1_769_940_000_000_000])) as _, true)])?;
+    let wall = RecordBatch::try_from_iter_with_nullable([(
+        "wall",
+        Arc::new(TimestampMicrosecondArray::from(vec![1_769_940_000_000_000])) as _,
+        true,
+    )])?;
     let mut writer = table.writer(tributary_lake::WriterOptions::default())?;
     assert!(writer.write(&wall).await.is_err(), "no column of the table");
     let mut columns = table.columns().to_vec();
@@ -198,7 +223,11 @@ async fn a_new_type_brings_its_feature_along() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_of_an_older_release_is_brought_up_to_date_in_one_commit() -> Result<()> {
     let store = FaultyStore::new(Arc::new(InMemory::new()));
-    let old = foreign(json!({ "minReaderVersion": 1, "minWriterVersion": 2 }), json!([long("n"), long("batch")]), json!({ "tributary.format": "0" }));
+    let old = foreign(
+        json!({ "minReaderVersion": 1, "minWriterVersion": 2 }),
+        json!([long("n"), long("batch")]),
+        json!({ "tributary.format": "0" }),
+    );
     put_commit(&store, 0, &old).await?;
     // Another writer comes in between: the upgrade names its own version, so it starts over.
     let inner = store.inner();
@@ -209,7 +238,10 @@ async fn a_table_of_an_older_release_is_brought_up_to_date_in_one_commit() -> Re
     });
     let lake = lake_over(Arc::new(store.clone()), Controls::none());
     let table = lake.create(&spec()).await?;
-    assert_eq!((table.version(), table.features()), (2, ["appendOnly", "changeDataFeed", "inCommitTimestamp", "invariants"].map(str::to_owned).to_vec()));
+    assert_eq!(
+        (table.version(), table.features()),
+        (2, ["appendOnly", "changeDataFeed", "inCommitTimestamp", "invariants"].map(str::to_owned).to_vec())
+    );
     assert_eq!(table.properties()["delta.inCommitTimestampEnablementVersion"], "2");
     let enabled = table.history(Some(1)).await?[0].timestamp.timestamp_millis().to_string();
     assert_eq!(table.properties()["delta.inCommitTimestampEnablementTimestamp"], enabled);
@@ -220,7 +252,12 @@ async fn a_table_of_an_older_release_is_brought_up_to_date_in_one_commit() -> Re
 
     // A table of somebody else stays as it is.
     let store = Arc::new(InMemory::new());
-    put_commit(store.as_ref(), 0, &foreign(json!({ "minReaderVersion": 1, "minWriterVersion": 2 }), json!([long("n"), long("batch")]), json!({}))).await?;
+    put_commit(
+        store.as_ref(),
+        0,
+        &foreign(json!({ "minReaderVersion": 1, "minWriterVersion": 2 }), json!([long("n"), long("batch")]), json!({})),
+    )
+    .await?;
     assert_eq!(lake_over(store, Controls::none()).create(&spec()).await?.version(), 0);
     Ok(())
 }
@@ -306,7 +343,13 @@ async fn appended_rows_come_commit_by_commit() -> Result<()> {
     assert!(matches!(table.appended(Some(6), 9).await.map(drop), Err(Error::NoVersion { version: 7, .. })));
 
     // Rows that only moved are no new rows, and a removal is named.
-    let moved = Commit { operation: Operation::Optimize, adds: file_of(&table, &expected(6), 0).await?, removes: table.files().await?, reads: Reads::Files, ..Commit::default() };
+    let moved = Commit {
+        operation: Operation::Optimize,
+        adds: file_of(&table, &expected(6), 0).await?,
+        removes: table.files().await?,
+        reads: Reads::Files,
+        ..Commit::default()
+    };
     assert_eq!(table.commit(moved).await?, CommitOutcome::Committed { version: 7 });
     let table = table.refresh().await?;
     let none = crate::shop::collect(table.appended(Some(6), 7).await?).await?;
@@ -361,8 +404,19 @@ async fn history_tells_who_did_what_and_the_positions_that_rode_along() -> Resul
     append_until(&lake, 3).await?;
     let table = open(&lake).await?;
     let history = table.history(None).await?;
-    let told: Vec<_> = history.iter().map(|entry| (entry.version, entry.operation.as_deref(), entry.progress.get(APP).copied(), entry.files_added)).collect();
-    assert_eq!(told, [(3, Some("WRITE"), Some(3), 1), (2, Some("WRITE"), Some(2), 1), (1, Some("WRITE"), Some(1), 1), (0, Some("CREATE TABLE"), None, 0)]);
+    let told: Vec<_> = history
+        .iter()
+        .map(|entry| (entry.version, entry.operation.as_deref(), entry.progress.get(APP).copied(), entry.files_added))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (3, Some("WRITE"), Some(3), 1),
+            (2, Some("WRITE"), Some(2), 1),
+            (1, Some("WRITE"), Some(1), 1),
+            (0, Some("CREATE TABLE"), None, 0)
+        ]
+    );
     assert_eq!(table.history(Some(2)).await?, history[..2]);
     assert!(history.iter().all(|entry| entry.engine.as_deref().is_some_and(|engine| engine.starts_with("tributary/"))));
     let again = lake_with_ids(Arc::new(InMemory::new()), 1);
@@ -389,7 +443,9 @@ async fn an_earlier_version_is_as_it_was() -> Result<()> {
 async fn files_without_statistics_are_never_skipped() -> Result<()> {
     let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
     let table = lake.create(&spec()).await?;
-    for (rows, stats) in [([1, 2], "{}"), ([3, 4], r#"{"numRecords":2}"#), ([5, 6], r#"{"numRecords":2,"minValues":{"n":5},"nullCount":{"batch":0}}"#)] {
+    for (rows, stats) in
+        [([1, 2], "{}"), ([3, 4], r#"{"numRecords":2}"#), ([5, 6], r#"{"numRecords":2,"minValues":{"n":5},"nullCount":{"batch":0}}"#)]
+    {
         let mut adds = file_of(&table, &rows, 0).await?;
         adds[0].stats = stats.to_owned();
         let CommitOutcome::Committed { .. } = table.commit(Commit { adds, ..Commit::default() }).await? else { panic!() };
@@ -408,7 +464,8 @@ async fn files_without_statistics_are_never_skipped() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rewrite_keeps_the_rows_for_which_a_predicate_is_null() -> Result<()> {
     let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
-    let spec = TableSpec { row_changes: true, ..TableSpec::new(TableName::new("silver", "tags"), vec![Column::new("tag", DataType::String)]) };
+    let spec =
+        TableSpec { row_changes: true, ..TableSpec::new(TableName::new("silver", "tags"), vec![Column::new("tag", DataType::String)]) };
     let table = lake.create(&spec).await?;
     let rows = |tags: Vec<Option<&str>>| RecordBatch::try_from_iter_with_nullable([("tag", Arc::new(StringArray::from(tags)) as _, true)]);
     let table = crate::shop::append(&table, &[rows(vec![Some("a"), None, Some("b")])?]).await?;

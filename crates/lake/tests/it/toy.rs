@@ -8,7 +8,9 @@ use arrow::datatypes::Int64Type;
 use chrono::{DateTime, TimeDelta};
 use futures::TryStreamExt;
 use object_store::ObjectStore;
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, ManualClock, NewFile, Progress, ReadOptions, SeededIds, Stores, Table, WriterOptions};
+use tributary_lake::{
+    Commit, CommitOutcome, Lake, LakeOptions, ManualClock, NewFile, Progress, ReadOptions, SeededIds, Stores, Table, WriterOptions,
+};
 use tributary_specs::{Column, DataType, TableName, TableSpec};
 use tributary_testkit::Controls;
 use url::Url;
@@ -38,7 +40,8 @@ pub fn spec() -> TableSpec {
 
 pub fn numbers(rows: &[i64], batch: i64) -> RecordBatch {
     let column = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as _;
-    RecordBatch::try_from_iter_with_nullable([("n", column(rows.to_vec()), true), ("batch", column(vec![batch; rows.len()]), true)]).unwrap()
+    RecordBatch::try_from_iter_with_nullable([("n", column(rows.to_vec()), true), ("batch", column(vec![batch; rows.len()]), true)])
+        .unwrap()
 }
 
 pub async fn file_of(table: &Table, rows: &[i64], batch: i64) -> Result<Vec<NewFile>> {
@@ -49,7 +52,8 @@ pub async fn file_of(table: &Table, rows: &[i64], batch: i64) -> Result<Vec<NewF
 
 /// The numbers in the table, sorted.
 pub async fn numbers_in(table: &Table) -> Result<Vec<i64>> {
-    let batches: Vec<RecordBatch> = table.read(ReadOptions { columns: Some(vec!["n".to_owned()]), filter: None }).await?.try_collect().await?;
+    let batches: Vec<RecordBatch> =
+        table.read(ReadOptions { columns: Some(vec!["n".to_owned()]), filter: None }).await?.try_collect().await?;
     let mut numbers: Vec<i64> = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
     numbers.sort_unstable();
     Ok(numbers)
