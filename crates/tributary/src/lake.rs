@@ -7,7 +7,7 @@ use tributary_lake::{LakeOptions, Stores};
 use tributary_specs::TableName;
 use url::Url;
 
-use crate::{Catalogue, Error, OpenOptions, Table};
+use crate::{Catalogue, Error, OpenOptions, RunOptions, Table};
 
 /// Tables under one root. Cheap to clone. Two lakes with different options live side by side: nothing is global.
 ///
@@ -123,6 +123,22 @@ impl Lake {
     /// ```
     pub async fn session(&self) -> Result<SessionContext, Error> {
         crate::session::session(&self.inner).await
+    }
+
+    /// The same lake with the clock and memory of a run, where those differ.
+    pub(crate) fn for_run(&self, options: &RunOptions) -> Result<Self, Error> {
+        if options.clock.is_none() && options.memory_limit.is_none() {
+            return Ok(self.clone());
+        }
+        let mut changed = self.inner.options().clone();
+        if let Some(clock) = &options.clock {
+            changed.clock = Arc::clone(clock);
+        }
+        if let Some(memory_limit) = options.memory_limit {
+            changed.memory_limit = memory_limit;
+        }
+        let inner = tributary_lake::Lake::open(self.inner.stores().clone(), changed)?;
+        Ok(Self { inner, catalogues: self.catalogues.clone() })
     }
 
     /// The lake as the layers see it.

@@ -4,7 +4,6 @@
 //! calls them in order and collects what they say.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Instant;
 
 use futures::StreamExt;
@@ -51,7 +50,8 @@ impl Lake {
     async fn run_once(&self, pipeline: &Pipeline, options: &RunOptions) -> Result<RunReport, Error> {
         let started = Instant::now();
         let chosen = choose(pipeline, options)?;
-        let mut run = Run { lake: self, pipeline, options, failed: BTreeSet::new(), finished: Vec::new() };
+        let run_id = uuid::Uuid::new_v4().to_string();
+        let mut run = Run { lake: self, pipeline, options, run_id: &run_id, failed: BTreeSet::new(), finished: Vec::new() };
         let phases: Vec<Vec<Task<'_>>> = phases(pipeline, &chosen)?;
         let count = phases.len();
         for (phase, tasks) in phases.into_iter().enumerate() {
@@ -62,13 +62,14 @@ impl Lake {
             run.phase(tasks).await;
         }
         let cancelled = options.cancel.is_cancelled() && run.finished.len() < chosen.len();
+        let datasets = run.finished.into_iter().map(|finished| finished.report).collect();
         let report = RunReport {
-            run_id: uuid::Uuid::new_v4().to_string(),
+            run_id,
             pipeline: pipeline.spec().name.clone(),
             started_at: self.inner().clock().now(),
             millis: millis(started.elapsed()),
             cancelled,
-            datasets: run.finished.into_iter().map(|finished| finished.report).collect(),
+            datasets,
         };
         if let Err(error) = crate::runs::record(self.inner(), &report).await {
             tracing::warn!(error = &error as &dyn std::error::Error, "system.tributary.runs was not written");
@@ -123,6 +124,7 @@ struct Run<'a> {
     lake: &'a Lake,
     pipeline: &'a Pipeline,
     options: &'a RunOptions,
+    run_id: &'a str,
     failed: BTreeSet<TableName>,
     finished: Vec<Finished>,
 }
@@ -170,7 +172,7 @@ impl Run<'_> {
     /// All feeds of the pipeline are handed over, since they may share files; only the chosen ones are run.
     async fn feeds(&self, chosen: Vec<&SourceFeed>) -> Vec<DatasetReport> {
         let started = Instant::now();
-        let root = match tributary_bronze::DataRoot::local(&self.options.base_data_path) {
+        let root = match tributary_bronze::DataRoot::local(&self.options.base_data_path.to_string_lossy()) {
             Ok(root) => root,
             Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
         };
@@ -189,6 +191,7 @@ impl Run<'_> {
             functions: self.pipeline.functions().to_vec(),
             build: self.pipeline.build_of(&spec.table),
             starting_version: self.options.starting_version,
+            run_id: self.run_id.to_owned(),
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
@@ -200,6 +203,7 @@ impl Run<'_> {
             functions: self.pipeline.functions().to_vec(),
             build: self.pipeline.build_of(&spec.table),
             as_of: self.options.as_of,
+            run_id: self.run_id.to_owned(),
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
