@@ -147,7 +147,7 @@ pub enum Error {
         version: u64,
         /// What the store said last.
         #[source]
-        source: object_store::Error,
+        source: Box<object_store::Error>,
     },
     /// The log of the table contradicts itself or cannot be read.
     #[error("the log of table `{table}` cannot be read: {reason}")]
@@ -168,7 +168,7 @@ pub enum Error {
     },
     /// The query engine refused or failed.
     #[error("the query engine failed")]
-    Query(#[source] datafusion::error::DataFusionError),
+    Query(#[source] Box<DataFusionError>),
     /// The plan of a commit contradicts itself: a bug of the caller.
     #[error("a commit to `{table}` is not well formed: {reason}")]
     Malformed {
@@ -216,11 +216,11 @@ impl From<DataFusionError> for Error {
         match error {
             DataFusionError::External(source) => match source.downcast::<Self>() {
                 Ok(error) => *error,
-                Err(source) => Self::Query(DataFusionError::External(source)),
+                Err(source) => Self::Query(Box::new(DataFusionError::External(source))),
             },
             DataFusionError::ObjectStore(source) => Self::store("reading", *source),
             DataFusionError::Context(_, source) => (*source).into(),
-            error => Self::Query(error),
+            error => Self::Query(Box::new(error)),
         }
     }
 }
@@ -242,7 +242,7 @@ fn query_class(error: &DataFusionError) -> FaultClass {
 
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
-        Self::Query(error.into())
+        Self::Query(Box::new(error.into()))
     }
 }
 

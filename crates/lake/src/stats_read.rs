@@ -66,10 +66,8 @@ impl Statistics {
     ) -> Vec<FileStats> {
         let lines: Vec<&str> = stats.iter().map(|stats| stats.unwrap_or("{}")).collect();
         // A text that does not fit spoils the batch: then each is read alone, and those that fail say nothing.
-        let read = self.read(&lines).map_or_else(
-            || lines.iter().map(|line| self.read(&[line]).and_then(|mut read| read.pop()).unwrap_or_default()).collect::<Vec<_>>(),
-            |read| read,
-        );
+        let alone = |line: &&str| self.read(&[line]).and_then(|mut read| read.pop()).unwrap_or_default();
+        let read = self.read(&lines).unwrap_or_else(|| lines.iter().map(alone).collect());
         read.into_iter()
             .enumerate()
             .map(|(index, mut stats)| {
@@ -97,7 +95,7 @@ impl Statistics {
         let columns = self.schema.fields().iter().filter(|field| !field.data_type().is_nested()).map(|field| {
             let stats = ColumnStats {
                 min: bound(part(1), field.name(), row),
-                max: bound(part(2), field.name(), row).and_then(|max| not_cut(max)),
+                max: bound(part(2), field.name(), row).and_then(not_cut),
                 null_count: part(3).column_by_name(field.name()).filter(|_| part(3).is_valid(row)).and_then(|counts| count(counts, row)),
             };
             (field.name().clone(), stats)

@@ -150,7 +150,7 @@ impl<'a> Race<'a> {
                 None => without_answer += 1,
             }
             if without_answer >= TRIES_WITHOUT_ANSWER {
-                return Err(Error::Unknown { table: self.log.table.clone(), version: tried, source: error });
+                return Err(Error::Unknown { table: self.log.table.clone(), version: tried, source: Box::new(error) });
             }
             if attempts >= self.options.attempts_max {
                 return Ok(CommitOutcome::Conflicted(Conflict::Attempts { attempts }));
@@ -205,7 +205,7 @@ impl<'a> Race<'a> {
             match self.log.read(self.next).await {
                 Ok(bytes) => return Ok(bytes),
                 Err(_) if tries + 1 < TRIES_WITHOUT_ANSWER => tries += 1,
-                Err(source) => return Err(Error::Unknown { table: self.log.table.clone(), version: self.next, source }),
+                Err(source) => return Err(Error::Unknown { table: self.log.table.clone(), version: self.next, source: Box::new(source) }),
             }
             pause(tries).await;
         }
