@@ -211,6 +211,24 @@ pub enum Error {
     },
 }
 
+impl Error {
+    pub(crate) fn lake(action: &'static str, table: &TableName, source: tributary_lake::Error) -> Self {
+        Self::Lake { action, table: table.clone(), source: Box::new(source) }
+    }
+
+    pub(crate) fn kernel(table: &TableName, source: ArrowError) -> Self {
+        Self::Kernel { table: table.clone(), source: Box::new(source) }
+    }
+
+    pub(crate) fn query(table: &TableName, source: DataFusionError) -> Self {
+        Self::Query { table: table.clone(), source: Box::new(source) }
+    }
+
+    pub(crate) fn spec(table: &TableName, reason: impl Into<String>) -> Self {
+        Self::Spec { table: table.clone(), reason: reason.into() }
+    }
+}
+
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
+use crate::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, StructArray, UInt32Array, new_null_array};
+use crate::arrow::compute::{concat, concat_batches, take, take_record_batch};
+use crate::arrow::datatypes::DataType;
+use crate::arrow::error::ArrowError;
 use crate::leaves::LeafSet;
+use crate::shape::Shape;
 
 /// What an event does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,25 +79,83 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// No events, in the types of `like`.
-    pub fn none_like(like: &Self) -> Self {
-        Self {
-            rows: like.rows.slice(0, 0),
-            kinds: Vec::new(),
-            sequence: like.sequence.as_ref().map(|array| array.slice(0, 0)),
-            position: like.position.as_ref().map(|array| array.slice(0, 0)),
-            unwritten: Vec::new(),
-            carried: Vec::new(),
-            other_key: like.other_key.as_ref().map(|array| array.slice(0, 0)),
-            covers_row: Vec::new(),
-            ends: None,
-        }
-    }
-
     /// Upserts that wrote every leaf: the events visible rows stand for.
     pub fn upserts(rows: RecordBatch, sequence: Option<ArrayRef>, position: Option<StringArray>) -> Self {
         let kinds = vec![Kind::Upsert; rows.num_rows()];
         Self { rows, kinds, sequence, position, unwritten: Vec::new(), carried: Vec::new(), other_key: None, covers_row: Vec::new(), ends: None }
+    }
+
+    /// Joins events of one shape, in the order given.
+    ///
+    /// # Errors
+    /// When their columns differ.
+    pub fn concat(shape: &Shape, parts: Vec<Self>) -> Result<Self, ArrowError> {
+        let rows = concat_batches(&shape.schema, parts.iter().map(|part| &part.rows))?;
+        let join = |arrays: Vec<Option<ArrayRef>>, data_type: Option<DataType>| -> Result<Option<ArrayRef>, ArrowError> {
+            let Some(data_type) = arrays.iter().flatten().map(|array| array.data_type().clone()).next().or(data_type) else { return Ok(None) };
+            let filled: Vec<ArrayRef> = arrays
+                .into_iter()
+                .zip(&parts)
+                .map(|(array, part)| array.unwrap_or_else(|| new_null_array(&data_type, part.len())))
+                .collect();
+            if filled.is_empty() {
+                return Ok(Some(new_null_array(&data_type, 0)));
+            }
+            concat(&filled.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Some)
+        };
+        let sets = |of: fn(&Self) -> &Vec<LeafSet>| {
+            if parts.iter().all(|part| of(part).is_empty()) {
+                return Vec::new();
+            }
+            parts.iter().flat_map(|part| (0..part.len()).map(move |row| of(part).get(row).cloned().unwrap_or_default())).collect()
+        };
+        let positions = parts.iter().map(|part| part.position.clone().map(|array| Arc::new(array) as ArrayRef)).collect();
+        let other_keys = parts.iter().map(|part| part.other_key.clone().map(|array| Arc::new(array) as ArrayRef)).collect();
+        let covers = parts.iter().flat_map(|part| (0..part.len()).map(|row| part.covers_row.get(row).copied().unwrap_or(false)));
+        Ok(Self {
+            rows,
+            kinds: parts.iter().flat_map(|part| part.kinds.iter().copied()).collect(),
+            sequence: join(parts.iter().map(|part| part.sequence.clone()).collect(), None)?,
+            position: join(positions, shape.positions.then_some(DataType::Utf8))?.map(|array| array.as_string::<i32>().clone()),
+            unwritten: sets(|part| &part.unwritten),
+            carried: sets(|part| &part.carried),
+            other_key: join(other_keys, None)?.map(|array| array.as_struct().clone()),
+            covers_row: covers.collect(),
+            ends: None,
+        })
+    }
+
+    /// The events at these rows.
+    ///
+    /// # Errors
+    /// When a row is out of bounds.
+    pub fn take(&self, rows: &UInt32Array) -> Result<Self, ArrowError> {
+        let array = |array: &Option<ArrayRef>| array.as_ref().map(|array| take(array, rows, None)).transpose();
+        let sets = |sets: &Vec<LeafSet>| match sets.is_empty() {
+            true => Vec::new(),
+            false => rows.values().iter().map(|row| sets[*row as usize].clone()).collect(),
+        };
+        Ok(Self {
+            rows: take_record_batch(&self.rows, rows)?,
+            kinds: rows.values().iter().map(|row| self.kinds[*row as usize]).collect(),
+            sequence: array(&self.sequence)?,
+            position: self.position.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_string::<i32>().clone()),
+            unwritten: sets(&self.unwritten),
+            carried: sets(&self.carried),
+            other_key: self.other_key.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_struct().clone()),
+            covers_row: match self.covers_row.is_empty() {
+                true => Vec::new(),
+                false => rows.values().iter().map(|row| self.covers_row[*row as usize]).collect(),
+            },
+            ends: array(&self.ends)?,
+        })
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let array = |array: &Option<ArrayRef>| array.as_ref().map_or(0, |array| array.get_array_memory_size());
+        let sets = (self.unwritten.len() + self.carried.len()) * 32;
+        self.rows.get_array_memory_size() + array(&self.sequence) + self.position.as_ref().map_or(0, Array::get_array_memory_size) + sets + self.len()
     }
 
     /// How many there are.

@@ -54,7 +54,7 @@ pub(crate) fn fold_current(known: &Known<'_>, ascending: &[Id], cuts: &[Id], ord
 /// Of the parts between two cuts it is the last that has an upsert: the one with the upsert of the greatest position.
 fn last_alive<'a>(known: &'a Known<'_>, ascending: &'a [Id], cuts: &'a [Id]) -> (Option<&'a str>, Option<&'a str>) {
     let upserts = ascending.iter().filter(|id| is_upsert(known, **id));
-    let Some(latest) = upserts.map(|id| known.position(*id)).max() else { return (cuts.last().and_then(|cut| known.position(*cut)), None) };
+    let Some(latest) = upserts.map(|id| known.position(*id)).max() else { return (None, None) };
     let after = cuts.partition_point(|cut| known.position(*cut) <= latest);
     let at = |cut: Option<&Id>| cut.and_then(|cut| known.position(*cut));
     (at(after.checked_sub(1).and_then(|before| cuts.get(before))), at(cuts.get(after)))

@@ -38,6 +38,8 @@ pub(crate) struct Inputs<'a> {
     pub state: &'a Events,
     /// The batch.
     pub incoming: &'a Events,
+    /// Whether what concerns every key is counted and retained here; another slice does it else.
+    pub first_slice: bool,
     /// Whether deletes are remembered; only a control says no.
     pub delete_memory: bool,
 }
@@ -138,12 +140,19 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
         folded.iter_mut().for_each(|key| key.kept.retain(|id| known.kind(*id) == Kind::Upsert));
     }
     let mut state = StateChange::default();
-    state.globals(&known, &truncates, &global_cuts, !links.is_empty());
+    if inputs.first_slice {
+        state.globals(&known, &truncates, &global_cuts, !links.is_empty());
+    } else {
+        fates.forget_globals(&known);
+    }
     for (at, (group, key)) in groups.iter().zip(&folded).enumerate() {
         state.key(&known, group, key, kept_links.iter().filter(|(owner, _)| *owner == Some(at)).map(|(_, link)| *link));
     }
     state.added.extend(kept_links.iter().filter(|(owner, link)| owner.is_none() && link.stored.is_none()).map(|(_, link)| state_link(link)));
-    fates.settle(&known, inputs, &folded, &groups, &truncates, &global_cuts);
+    fates.settle(&known, inputs, &folded, &groups);
+    if inputs.first_slice {
+        truncates.iter().chain(&global_cuts).for_each(|id| fates.set(*id, Fate::Applied));
+    }
     let mut rows = RowChange::default();
     groups.iter().zip(folded).for_each(|(group, key)| rows.key(&known, group, key));
     Ok(MergePlan {
@@ -403,6 +412,7 @@ enum Fate {
     Duplicate,
     LateEarlier,
     Applied,
+    CountedElsewhere,
 }
 
 struct Fates {
@@ -441,15 +451,12 @@ impl Fates {
         }
     }
 
-    fn settle(
-        &mut self,
-        known: &Known<'_>,
-        inputs: &Inputs<'_>,
-        folded: &[Folded],
-        groups: &[Group],
-        truncates: &[Id],
-        global_cuts: &[Id],
-    ) {
+    /// Leaves what concerns every key out of the counts.
+    fn forget_globals(&mut self, known: &Known<'_>) {
+        known.ids_of(INCOMING).filter(|id| known.kind(*id).is_global()).for_each(|id| self.set(id, Fate::CountedElsewhere));
+    }
+
+    fn settle(&mut self, known: &Known<'_>, inputs: &Inputs<'_>, folded: &[Folded], groups: &[Group]) {
         for (group, key) in groups.iter().zip(folded) {
             key.kept.iter().chain(&key.shown).for_each(|id| self.set(*id, Fate::Applied));
             for shown in &key.rows {
@@ -464,7 +471,6 @@ impl Fates {
                 late.collect::<Vec<_>>().into_iter().for_each(|id| self.set(id, Fate::LateEarlier));
             }
         }
-        truncates.iter().chain(global_cuts).for_each(|id| self.set(*id, Fate::Applied));
     }
 
     fn counts(&self) -> Counts {
@@ -475,6 +481,7 @@ impl Fates {
                 Fate::Duplicate => counts.duplicates += 1,
                 Fate::LateEarlier => counts.late_earlier += 1,
                 Fate::Applied => counts.applied += 1,
+                Fate::CountedElsewhere => {}
             }
         }
         counts

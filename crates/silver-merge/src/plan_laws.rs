@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray, UInt32Array};
 use crate::arrow::buffer::NullBuffer;
-use crate::arrow::compute::{concat, concat_batches, take, take_record_batch};
+use crate::arrow::compute::{concat, concat_batches, take};
 use crate::arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema, SchemaRef};
 use crate::events::{Events, Kind};
 use crate::leaves::{LeafSet, Leaves};
@@ -162,6 +162,7 @@ impl Simulation {
             removed: self.mode.soft_delete.then_some(&removed),
             state: &state,
             incoming: &incoming,
+            first_slice: true,
             delete_memory: true,
         };
         let plan = plan_merge(&inputs).unwrap();
@@ -230,25 +231,7 @@ impl Simulation {
 }
 
 fn pick(events: &Events, rows: &UInt32Array) -> Events {
-    let array = |array: &Option<ArrayRef>| array.as_ref().map(|array| take(array, rows, None).unwrap());
-    let sets = |sets: &Vec<LeafSet>| match sets.is_empty() {
-        true => Vec::new(),
-        false => rows.values().iter().map(|row| sets[*row as usize].clone()).collect(),
-    };
-    Events {
-        rows: take_record_batch(&events.rows, rows).unwrap(),
-        kinds: rows.values().iter().map(|row| events.kinds[*row as usize]).collect(),
-        sequence: array(&events.sequence),
-        position: events.position.as_ref().map(|array| take(array, rows, None).unwrap().as_string::<i32>().clone()),
-        unwritten: sets(&events.unwritten),
-        carried: sets(&events.carried),
-        other_key: events.other_key.as_ref().map(|array| take(array, rows, None).unwrap().as_struct().clone()),
-        covers_row: match events.covers_row.is_empty() {
-            true => Vec::new(),
-            false => rows.values().iter().map(|row| events.covers_row[*row as usize]).collect(),
-        },
-        ends: array(&events.ends),
-    }
+    events.take(rows).unwrap()
 }
 
 fn join(a: &Events, b: &Events) -> Events {
@@ -457,7 +440,7 @@ fn some_events(palette: Palette) -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(any, 1..9).prop_map(|events| one_create_a_position(events.concat()))
 }
 
-/// A key is created at a position by one key change and by nothing else, and becomes one other key.
+/// A key is created at a position by one key change and by nothing else, and becomes one other key; nothing is truncated there.
 fn one_create_a_position(events: Vec<Event>) -> Vec<Event> {
     let is_create = |event: &&Event| event.kind == Kind::Upsert && event.other.is_some();
     let of_new: BTreeMap<(i64, u32), Event> = events.iter().filter(is_create).map(|event| ((event.key, event.position), event.clone())).collect();
@@ -465,6 +448,7 @@ fn one_create_a_position(events: Vec<Event>) -> Vec<Event> {
     let legal = |event: &Event| match (event.kind, event.other) {
         (Kind::Upsert, Some(old)) => of_new.get(&(event.key, event.position)) == Some(event) && of_old.get(&(old, event.position)) == Some(event),
         (Kind::Upsert, None) => !of_new.contains_key(&(event.key, event.position)),
+        (Kind::Truncate | Kind::TruncateCut, _) => !of_new.keys().any(|(_, position)| *position == event.position),
         (_, Some(new)) => of_old.get(&(event.key, event.position)).is_some_and(|create| create.key == new && of_new.get(&(new, event.position)) == Some(create)),
         (_, None) => true,
     };

@@ -1,14 +1,272 @@
 //! Reads, plans, commits, reports.
 
-use tributary_lake::Lake;
-use tributary_specs::{DatasetReport, SilverSpec};
+use std::collections::BTreeMap;
 
-use crate::{Options, Result};
+use chrono::{DateTime, Utc};
+use tributary_lake::{Commit, CommitOutcome, Lake, Progress, Table};
+use tributary_specs::{DatasetReport, MergePolicy, SilverSpec, Status, TableSpec};
 
-/// Brings a silver dataset up to date with its sources.
+use crate::append::append_rows;
+use crate::error::{Error, Result};
+use crate::intake::{Findings, Intake, Range, merge};
+use crate::judge::Judge;
+use crate::merge::merge_keyed;
+use crate::options::Options;
+use crate::plan::Counts;
+use crate::quarantine::Quarantine;
+use crate::select::Selection;
+use crate::source::Source;
+use crate::target::{Target, create};
+use crate::writes::Changed;
+
+/// How the application id of a consumed source begins.
+pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
+
+/// Brings a silver dataset up to date with its sources, in one commit.
+///
+/// Safe to repeat, to overlap with itself, to cancel and to drop at any point: the position rides in the commit, a run that
+/// has lost its place does not commit, and a lost race is planned again from a fresh snapshot.
 ///
 /// # Errors
-/// See [`crate::Error`]; the table is as its last commit left it.
-pub async fn run(_lake: &Lake, _spec: &SilverSpec, _options: &Options) -> Result<DatasetReport> {
-    todo!()
+/// See [`Error`]; the table is as its last commit left it.
+pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<DatasetReport> {
+    let started = lake.clock().now();
+    let mut conflicts = 0;
+    loop {
+        match attempt(lake, spec, options, started).await? {
+            Ended::Report(mut report) => {
+                report.conflicts = u64::from(conflicts);
+                return Ok(*report);
+            }
+            Ended::Lost(outcome) => {
+                conflicts += 1;
+                tracing::info!(table = %spec.table, ?outcome, conflicts, "a race was lost: planning again");
+                if conflicts >= options.attempts_max.max(1) {
+                    return Err(lost(spec, conflicts, outcome));
+                }
+            }
+        }
+    }
+}
+
+/// What `setup` creates for a silver dataset.
+///
+/// # Errors
+/// When a source does not exist, so that nothing is known of its columns, or the spec cannot be planned over it.
+pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<TableSpec> {
+    let Some(source) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
+    let missing = || Error::NoSource { table: spec.table.clone(), source_table: source.clone() };
+    let source = Source::new(open(lake, source).await?.ok_or_else(missing)?);
+    let plan = Planned::new(lake, spec, options, &source, None).await?;
+    Ok(plan.target.table_spec(spec))
+}
+
+/// How an attempt ended.
+pub(crate) enum Ended {
+    /// With a commit, or with nothing to do.
+    Report(Box<DatasetReport>),
+    /// With a race lost.
+    Lost(CommitOutcome),
+}
+
+/// One attempt: what was found before anything was planned.
+pub(crate) struct Attempt<'a> {
+    pub lake: &'a Lake,
+    pub spec: &'a SilverSpec,
+    pub options: &'a Options,
+    pub existing: Option<Table>,
+    /// The target's position in its source.
+    pub position: Option<i64>,
+    /// The version of the source the commit will be at.
+    pub to: u64,
+    quarantine: Quarantine,
+    source: String,
+    started: DateTime<Utc>,
+}
+
+/// What a commit did, for the report.
+pub(crate) struct Tally {
+    pub findings: Findings,
+    pub counts: Counts,
+    pub changed: Changed,
+    pub bytes: u64,
+    /// Rows by column whose value no event has brought.
+    pub unknown: BTreeMap<String, u64>,
+    pub mode: &'static str,
+}
+
+struct Planned {
+    selection: Selection,
+    judge: Judge,
+    target: Target,
+}
+
+impl Planned {
+    async fn new(lake: &Lake, spec: &SilverSpec, options: &Options, source: &Source, existing: Option<&Table>) -> Result<Self> {
+        let mut lookups = Vec::new();
+        for name in &spec.sources[1..] {
+            let missing = || Error::NoSource { table: spec.table.clone(), source_table: name.clone() };
+            lookups.push(open(lake, name).await?.ok_or_else(missing)?);
+        }
+        let selection = Selection::plan(lake, spec, options, source, &lookups).await?;
+        let judge = Judge::new(spec, source, &selection)?;
+        let target = Target::new(spec, &selection, &judge, source.has_positions().await?, existing)?;
+        Ok(Self { selection, judge, target })
+    }
+}
+
+async fn open(lake: &Lake, name: &tributary_specs::TableName) -> Result<Option<Table>> {
+    lake.table(name).await.map_err(|source| Error::lake("open", name, source))
+}
+
+async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: DateTime<Utc>) -> Result<Ended> {
+    let Some(name) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
+    let app_id = format!("{SOURCE_PREFIX}{name}");
+    let existing = open(lake, &spec.table).await?;
+    let position = match &existing {
+        Some(table) => table.progress(&app_id).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?,
+        None => None,
+    };
+    let quarantine = Quarantine::open(lake, spec, &app_id).await?;
+    let mut attempt = Attempt { lake, spec, options, existing, position, to: 0, quarantine, source: app_id, started };
+    let Some(source) = open(lake, name).await? else {
+        return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("its source `{name}` does not exist yet")))));
+    };
+    let source = Source::new(source);
+    let latest = source.table.version();
+    if position.is_some_and(|position| position > latest as i64) {
+        return Err(Error::SourceWentBack {
+            table: spec.table.clone(),
+            source_table: name.clone(),
+            position: position.unwrap_or_default(),
+            latest,
+        });
+    }
+    let from = match position {
+        Some(position) => u64::try_from(position).ok(),
+        None => options.starting_version.checked_sub(1),
+    };
+    let first = from.map_or(0, |from| from + 1);
+    if first > latest {
+        return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
+    }
+    attempt.to = options.source_versions_max.map_or(latest, |most| latest.min(first + most.max(1) - 1));
+    let Planned { selection, judge, target } = Planned::new(lake, spec, options, &source, attempt.existing.as_ref()).await?;
+    let ranges = attempt.ranges(from);
+    let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
+    match spec.policy {
+        MergePolicy::Append => append_rows(&attempt, &intake).await,
+        _ => merge_keyed(&attempt, &intake).await,
+    }
+}
+
+impl Attempt<'_> {
+    /// The versions to read; those that quarantine has seen already apart.
+    fn ranges(&self, from: Option<u64>) -> Vec<Range> {
+        let seen = self.quarantine.position.and_then(|seen| u64::try_from(seen).ok()).map(|seen| seen.min(self.to));
+        match seen.filter(|seen| from.is_none_or(|from| *seen > from)) {
+            None => vec![Range { from, to: self.to, sets_aside: true }],
+            Some(seen) if seen == self.to => vec![Range { from, to: self.to, sets_aside: false }],
+            Some(seen) => vec![Range { from, to: seen, sets_aside: false }, Range { from: Some(seen), to: self.to, sets_aside: true }],
+        }
+    }
+
+    /// The target, made first where it is not there.
+    pub async fn open_or_create(&self, target: &Target) -> Result<Table> {
+        match &self.existing {
+            Some(table) => Ok(table.clone()),
+            None => create(self.lake, &target.table_spec(self.spec)).await,
+        }
+    }
+
+    /// Where the target will be in its source.
+    pub fn source_progress(&self) -> Progress {
+        Progress { app_id: self.source.clone(), expected: self.position, version: self.to as i64 }
+    }
+
+    /// Which `_state` it was planned on.
+    pub fn state_progress(&self, expected: Option<i64>, version: i64) -> Progress {
+        Progress { app_id: crate::state::app_id(&self.spec.table), expected, version }
+    }
+
+    /// Commits rejected rows, before the target; gives the outcome of a lost race.
+    pub async fn set_aside(&self, target: &Target, findings: &Findings) -> Result<Option<CommitOutcome>> {
+        if findings.rejected.is_empty() {
+            return Ok(None);
+        }
+        let progress = Progress { expected: self.quarantine.position, ..self.source_progress() };
+        self.quarantine.commit(self.lake, target, &findings.rejected, progress, &self.options.run_id).await
+    }
+
+    /// The one commit of the target, and what to say of it.
+    pub async fn commit(&self, table: &Table, intake: &Intake<'_>, commit: Commit, tally: Tally) -> Result<Ended> {
+        if self.options.cancel.is_cancelled() {
+            return Err(Error::Cancelled { table: self.spec.table.clone() });
+        }
+        match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
+            CommitOutcome::Committed { version } => Ok(Ended::Report(Box::new(self.report(intake, tally, version)))),
+            lost => Ok(Ended::Lost(lost)),
+        }
+    }
+
+    fn report(&self, intake: &Intake<'_>, tally: Tally, version: u64) -> DatasetReport {
+        let Tally { findings, counts, changed, bytes, unknown, mode } = tally;
+        let mut ignored = findings.ignored;
+        for (reason, count) in [("duplicate", counts.duplicates), ("superseded", counts.superseded), ("late_earlier", counts.late_earlier)] {
+            merge(&mut ignored, &BTreeMap::from([(reason.to_owned(), count)]));
+        }
+        ignored.retain(|_, count| *count > 0);
+        let mut notes = Vec::new();
+        if intake.target.grows {
+            let had = |name: &str| self.existing.as_ref().is_some_and(|table| table.columns().iter().any(|column| column.name == name));
+            let new: Vec<&str> = intake.target.columns.iter().map(|column| column.name.as_str()).filter(|name| !had(name)).collect();
+            notes.push(if new.is_empty() { "a struct has more fields".to_owned() } else { format!("columns added: {}", new.join(", ")) });
+        }
+        notes.extend(unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")));
+        DatasetReport {
+            status: Status::Committed,
+            rows_in: findings.rows,
+            rows_out: counts.applied,
+            rows_quarantined: findings.quarantined,
+            rows_ignored: ignored,
+            rows_inserted: changed.inserted,
+            rows_updated: changed.updated,
+            rows_deleted: changed.deleted,
+            expectations: findings.expectations,
+            ties: counts.ties,
+            version_to: Some(version),
+            positions: BTreeMap::from([(intake.source.name().to_string(), self.to as i64)]),
+            bytes_written: bytes,
+            mode: mode.to_owned(),
+            reason: format!("{} new rows of {}", findings.rows, intake.source.name()),
+            notes,
+            ..self.blank()
+        }
+    }
+
+    /// A report of a run that found nothing to do.
+    pub fn nothing_new(&self, reason: &str) -> DatasetReport {
+        let version = self.existing.as_ref().map(Table::version);
+        DatasetReport { status: Status::NothingNew, version_to: version, reason: reason.to_owned(), ..self.blank() }
+    }
+
+    fn blank(&self) -> DatasetReport {
+        let millis = (self.lake.clock().now() - self.started).num_milliseconds();
+        DatasetReport {
+            table: self.spec.table.to_string(),
+            version_from: self.existing.as_ref().map(Table::version),
+            millis: u64::try_from(millis).unwrap_or_default(),
+            ..DatasetReport::default()
+        }
+    }
+}
+
+fn lost(spec: &SilverSpec, attempts: u32, outcome: CommitOutcome) -> Error {
+    match outcome {
+        CommitOutcome::Fenced { app_id, .. } => Error::Busy { table: spec.table.clone(), app_id, attempts },
+        CommitOutcome::Conflicted(conflict) => Error::Contended { table: spec.table.clone(), attempts, conflict: Box::new(conflict) },
+        CommitOutcome::Committed { .. } => {
+            Error::Contended { table: spec.table.clone(), attempts, conflict: Box::new(tributary_lake::Conflict::Attempts { attempts }) }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan};
 use tributary_lake::datafusion::sql::parser::Statement;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, Ident, ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, VisitMut, VisitorMut,
+    Expr as SqlExpr, Ident, ObjectName, ObjectNamePart, Statement as SqlStatement, TableFactor, VisitMut, VisitorMut,
 };
 
 /// The dialect of every SQL text.
@@ -100,12 +100,5 @@ impl VisitorMut for Resolver<'_> {
             TableFactor::Table { with_hints, .. } if !with_hints.is_empty() => ControlFlow::Break("table hints have no effect here".to_owned()),
             _ => ControlFlow::Continue(()),
         }
-    }
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<String> {
-        if query.limit_clause.is_some() || query.fetch.is_some() {
-            return ControlFlow::Break("LIMIT would keep other rows in every batch".to_owned());
-        }
-        ControlFlow::Continue(())
     }
 }

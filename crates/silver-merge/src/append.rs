@@ -1,0 +1,63 @@
+//! One attempt at an append-only table: every upsert is a row of its own.
+
+use tributary_lake::arrow::array::UInt32Array;
+use tributary_lake::{Commit, Operation, Reads, Table, WriterOptions};
+
+use crate::error::{Error, Result};
+use crate::events::Kind;
+use crate::intake::Intake;
+use crate::plan::Counts;
+use crate::run::{Attempt, Ended, Tally};
+use crate::writes::Changed;
+
+/// Reads and commits; see [`crate::run::run`].
+pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> Result<Ended> {
+    let mut table: Option<Table> = None;
+    let mut writer = None;
+    let mut rows = 0_u64;
+    let name = &attempt.spec.table;
+    let write = |source| Error::lake("write to", name, source);
+    let findings = intake
+        .read(async |judged| {
+            let upserts: UInt32Array = (0..judged.events.len() as u32).filter(|row| judged.events.kinds[*row as usize] == Kind::Upsert).collect();
+            let events = judged.events.take(&upserts).map_err(|error| Error::kernel(name, error))?;
+            if table.is_none() {
+                let opened = attempt.open_or_create(intake.target).await?;
+                let options = WriterOptions { columns: intake.target.grows.then(|| intake.target.columns.clone()), ..WriterOptions::default() };
+                writer = Some(opened.writer(options).map_err(write)?);
+                table = Some(opened);
+            }
+            if let Some(writer) = writer.as_mut().filter(|_| events.len() > 0) {
+                writer.write(&events.rows).await.map_err(write)?;
+                rows += events.len() as u64;
+            }
+            Ok(true)
+        })
+        .await?;
+    if findings.rows == 0 {
+        return Ok(Ended::Report(Box::new(attempt.nothing_new("the new versions of its source hold no rows"))));
+    }
+    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
+        return Ok(Ended::Lost(lost));
+    }
+    let table = match table {
+        Some(table) => table,
+        None => attempt.open_or_create(intake.target).await?,
+    };
+    let adds = match writer {
+        Some(writer) => writer.finish().await.map_err(write)?,
+        None => Vec::new(),
+    };
+    let bytes = adds.iter().map(|file| file.size).sum();
+    let commit = Commit {
+        operation: Operation::Write,
+        adds,
+        progress: vec![attempt.source_progress()],
+        schema: intake.target.grows.then(|| intake.target.columns.clone()),
+        reads: Reads::BlindAppend,
+        ..Commit::default()
+    };
+    let counts = Counts { applied: rows, ..Counts::default() };
+    let changed = Changed { inserted: rows, ..Changed::default() };
+    attempt.commit(&table, intake, commit, Tally { findings, counts, changed, bytes, unknown: Default::default(), mode: "append" }).await
+}

@@ -1,0 +1,296 @@
+//! One attempt at a keyed table: slices of keys are read, planned and written; one commit at the end takes them all.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use tributary_lake::arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use tributary_lake::{Commit, DataFile, KeyRanges, Operation, Reads, Table};
+
+use crate::controls;
+use crate::error::{Error, Result};
+use crate::events::{Events, Kind};
+use crate::intake::{Findings, Intake, Slice, merge, ties};
+use crate::keys::{Key, KeyCodec, Slices, Wanted, widen};
+use crate::plan::{Counts, Inputs, plan_merge};
+use crate::run::{Attempt, Ended, Tally};
+use crate::search::{Hits, find};
+use crate::state::{Maker, Retained, State, StateChanges, Written, join};
+use crate::writes::Writes;
+
+/// The most slices keys are dealt to.
+const SLICES_MAX: usize = 4096;
+
+/// Plans and commits; see [`crate::run::run`].
+pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> Result<Ended> {
+    let codec = KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?;
+    let options = attempt.lake.options();
+    let ignores_position = controls::state_above_target_position(options);
+    let state = State::open(attempt.lake, &attempt.spec.table, attempt.existing.as_ref(), attempt.position, ignores_position).await?;
+    let wide = state.of_all(intake.target).await?;
+    // A third of the memory for the events; as much for what they meet, and for what is written.
+    let bytes_max = attempt.options.memory_limit / 3;
+    let mut slices = Slices { count: 1, ..Slices::default() };
+    let (mut first, findings) = loop {
+        match intake.slice(&codec, &slices, 0, bytes_max).await? {
+            (Slice::Events(events), findings) => break (Some(events), findings),
+            (Slice::TooLarge, _) if slices.count >= SLICES_MAX => {
+                let reason = format!("one of {SLICES_MAX} slices of its keys does not fit into the memory limit: raise it");
+                return Err(Error::spec(&attempt.spec.table, reason));
+            }
+            (Slice::TooLarge, _) => slices = more_slices(&slices, intake, &codec, &wide).await?,
+        }
+    };
+    if findings.rows == 0 {
+        return Ok(Ended::Report(Box::new(attempt.nothing_new("the new versions of its source hold no rows"))));
+    }
+    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
+        return Ok(Ended::Lost(lost));
+    }
+    let table = attempt.open_or_create(intake.target).await?;
+    let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+    let feeds_inserts = !controls::inserts_left_out_of_change_feed(options);
+    let writes = Writes::new(&table, intake.target, &files, &codec.names, slices.count == 1, feeds_inserts)?;
+    let mut merge =
+        Merge { attempt, intake, codec: &codec, slices: &slices, state: &state, wide: &wide, table: &table, files: &files, writes, sums: Sums::default() };
+    for at in 0..slices.count {
+        let events = match first.take() {
+            Some(events) => *events,
+            None => match intake.slice(&codec, &slices, at, usize::MAX).await?.0 {
+                Slice::Events(events) => *events,
+                Slice::TooLarge => continue,
+            },
+        };
+        merge.slice(at, events).await?;
+    }
+    merge.commit(findings).await
+}
+
+/// Twice as many slices, with the keys tied by key changes in the first.
+async fn more_slices(slices: &Slices, intake: &Intake<'_>, codec: &KeyCodec, wide: &Retained) -> Result<Slices> {
+    let mut tied = slices.tied.clone();
+    if slices.count == 1 {
+        let kernel = |error| Error::kernel(&intake.spec.table, error);
+        let pairs = intake.tied(codec).await?.into_iter().chain(ties(intake.target, codec, &wide.events).map_err(kernel)?);
+        tied.extend(pairs.flat_map(|(one, other)| [one, other]));
+    }
+    Ok(Slices { count: slices.count * 2, tied })
+}
+
+struct Merge<'a> {
+    attempt: &'a Attempt<'a>,
+    intake: &'a Intake<'a>,
+    codec: &'a KeyCodec,
+    slices: &'a Slices,
+    state: &'a State,
+    /// Links, and truncates and cuts of every key.
+    wide: &'a Retained,
+    table: &'a Table,
+    files: &'a [DataFile],
+    writes: Writes<'a>,
+    sums: Sums,
+}
+
+/// What the slices came to together.
+#[derive(Default)]
+struct Sums {
+    counts: Counts,
+    state: StateChanges,
+    ranges: KeyRanges,
+    whole_table: bool,
+    unknown: BTreeMap<String, u64>,
+}
+
+impl Merge<'_> {
+    async fn slice(&mut self, at: usize, events: Events) -> Result<()> {
+        if self.attempt.options.cancel.is_cancelled() {
+            return Err(Error::Cancelled { table: self.attempt.spec.table.clone() });
+        }
+        if events.len() == 0 {
+            return Ok(());
+        }
+        let target = self.intake.target;
+        let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
+        let wanted = self.wanted(at, &events)?;
+        let wide = self.wide_of(at, &wanted)?;
+        let retained = self.state.of_keys(target, self.codec, &wanted, self.slices).await?;
+        let retained = join(target, vec![retained, wide]).map_err(kernel)?;
+        let hits = find(self.table, self.files.iter().enumerate(), &target.shape, self.codec, &wanted, self.slices).await?;
+        let (visible, removed) = target.visible(&hits.rows).map_err(kernel)?;
+        let plan = self.plan(at, &visible, removed.as_ref(), &retained, &events)?;
+        self.writes.apply(&plan, &hits).await?;
+        self.sums.add(&plan, retained, wanted);
+        Ok(())
+    }
+
+    fn plan(&self, at: usize, visible: &Events, removed: Option<&BooleanArray>, retained: &Retained, events: &Events) -> Result<crate::plan::MergePlan> {
+        let inputs = Inputs {
+            shape: &self.intake.target.shape,
+            visible,
+            removed,
+            state: &retained.events,
+            incoming: events,
+            first_slice: at == 0,
+            delete_memory: !controls::delete_memory_off(self.attempt.lake.options()),
+        };
+        plan_merge(&inputs).map_err(|error| Error::kernel(&self.attempt.spec.table, error))
+    }
+
+    /// The keys of the events, and those that key changes tie to them; all of the slice where every key is concerned.
+    fn wanted(&self, at: usize, events: &Events) -> Result<Wanted> {
+        if events.kinds.iter().any(|kind| kind.is_global()) {
+            return Ok(Wanted::Slice(at));
+        }
+        let target = self.intake.target;
+        let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
+        let columns = self.codec.columns_of(&target.shape, &events.rows);
+        let encoded = self.codec.encode(&columns).map_err(kernel)?;
+        let mut keys: HashSet<Key> = (0..events.len()).map(|row| Key::from(encoded.row(row).as_ref())).collect();
+        let mut ranges = KeyRanges::default();
+        let query = |error| Error::query(&self.attempt.spec.table, error);
+        widen(&mut ranges, &self.codec.names, &columns).map_err(query)?;
+        let mut pairs = ties(target, self.codec, events).map_err(kernel)?;
+        pairs.extend(ties(target, self.codec, &self.wide.events).map_err(kernel)?);
+        if reach(&mut keys, &pairs) {
+            for side in self.tied_columns(events, &keys).map_err(kernel)? {
+                widen(&mut ranges, &self.codec.names, &side).map_err(query)?;
+            }
+        }
+        Ok(Wanted::Keys { keys, ranges })
+    }
+
+    /// The key columns of both sides of the key changes whose keys are wanted.
+    fn tied_columns(&self, events: &Events, keys: &HashSet<Key>) -> Result<Vec<Vec<ArrayRef>>, tributary_lake::arrow::error::ArrowError> {
+        let mut sides = Vec::new();
+        for events in [events, &self.wide.events] {
+            let own = self.codec.columns_of(&self.intake.target.shape, &events.rows);
+            for columns in std::iter::once(own).chain(events.other_key_columns()) {
+                let encoded = self.codec.encode(&columns)?;
+                let at: UInt32Array = (0..events.len() as u32)
+                    .filter(|row| events.has_other_key(*row as usize) && keys.contains(encoded.row(*row as usize).as_ref()))
+                    .collect();
+                sides.push(columns.iter().map(|column| tributary_lake::arrow::compute::take(column, &at, None)).collect::<Result<_, _>>()?);
+            }
+        }
+        Ok(sides)
+    }
+
+    /// The links of wanted keys, and what concerns every key.
+    fn wide_of(&self, at: usize, wanted: &Wanted) -> Result<Retained> {
+        let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
+        let events = &self.wide.events;
+        let encoded = self.codec.encode(&self.codec.columns_of(&self.intake.target.shape, &events.rows)).map_err(kernel)?;
+        let concerns = |row: &u32| match events.kinds[*row as usize] {
+            Kind::Link => at == 0 && wanted.contains(encoded.row(*row as usize).as_ref(), self.slices),
+            _ => true,
+        };
+        let rows: UInt32Array = (0..events.len() as u32).filter(concerns).collect();
+        let places = rows.values().iter().map(|row| self.wide.places[*row as usize]).collect();
+        Ok(Retained { events: events.take(&rows).map_err(kernel)?, places })
+    }
+
+    async fn commit(self, findings: Findings) -> Result<Ended> {
+        let Self { attempt, intake, codec, state, table, writes, sums, .. } = self;
+        let changed = writes.changed;
+        let files = writes.finish(&codec.names).await?;
+        let maker = Maker { source: intake.source.name(), version: attempt.to };
+        let mut progress = vec![attempt.source_progress()];
+        match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
+            Written::Unchanged => {}
+            Written::Version(version) => progress.push(attempt.state_progress(state.recorded, version)),
+            Written::Lost(outcome) => return Ok(Ended::Lost(outcome)),
+        }
+        let bytes = files.bytes();
+        let commit = Commit {
+            operation: Operation::Merge,
+            adds: files.adds,
+            removes: files.removes,
+            changes: files.changes,
+            progress,
+            schema: intake.target.grows.then(|| intake.target.columns.clone()),
+            reads: if sums.whole_table { Reads::WholeTable } else { Reads::Keys(sums.ranges) },
+            metrics: BTreeMap::from([
+                ("numTargetRowsInserted".to_owned(), changed.inserted.to_string()),
+                ("numTargetRowsUpdated".to_owned(), changed.updated.to_string()),
+                ("numTargetRowsDeleted".to_owned(), changed.deleted.to_string()),
+                ("numSourceRows".to_owned(), findings.rows.to_string()),
+            ]),
+            ..Commit::default()
+        };
+        let unknown = if intake.spec.ignore_null_updates == tributary_specs::IgnoreNullUpdates::Off { sums.unknown } else { BTreeMap::new() };
+        attempt.commit(table, intake, commit, Tally { findings, counts: sums.counts, changed, bytes, unknown, mode: "merge" }).await
+    }
+}
+
+impl Sums {
+    fn add(&mut self, plan: &crate::plan::MergePlan, retained: Retained, wanted: Wanted) {
+        let Counts { applied, duplicates, superseded, late_earlier, ties } = plan.counts;
+        self.counts.applied += applied;
+        self.counts.duplicates += duplicates;
+        self.counts.superseded += superseded;
+        self.counts.late_earlier += late_earlier;
+        self.counts.ties += ties;
+        for row in &plan.state_removed {
+            let (file, at) = retained.places[*row as usize];
+            self.state.removed.entry(file).or_default().push(at);
+        }
+        if plan.state_added.len() > 0 {
+            self.state.added.push(plan.state_added.clone());
+        }
+        merge(&mut self.unknown, &plan.rows.unknown.iter().cloned().collect());
+        match wanted {
+            Wanted::Slice(_) => self.whole_table = true,
+            Wanted::Keys { ranges, .. } => self.add_ranges(ranges),
+        }
+    }
+
+    fn add_ranges(&mut self, ranges: KeyRanges) {
+        use std::cmp::Ordering;
+        for (name, range) in ranges.0 {
+            let Some(found) = self.ranges.0.get_mut(&name) else {
+                self.ranges.0.insert(name, range);
+                continue;
+            };
+            found.nulls |= range.nulls;
+            found.bounds = match (found.bounds.take(), range.bounds) {
+                (Some((least, greatest)), Some((min, max))) => Some((
+                    if min.partial_cmp(&least) == Some(Ordering::Less) { min } else { least },
+                    if max.partial_cmp(&greatest) == Some(Ordering::Greater) { max } else { greatest },
+                )),
+                (one, other) => one.or(other),
+            };
+        }
+    }
+}
+
+/// Adds the keys that can be reached over pairs; whether there are any pairs among them.
+fn reach(keys: &mut HashSet<Key>, pairs: &[(Key, Key)]) -> bool {
+    let mut beside: HashMap<&Key, Vec<&Key>> = HashMap::new();
+    for (one, other) in pairs {
+        beside.entry(one).or_default().push(other);
+        beside.entry(other).or_default().push(one);
+    }
+    let mut open: Vec<Key> = keys.iter().filter(|key| beside.contains_key(key)).cloned().collect();
+    let any = !open.is_empty();
+    while let Some(key) = open.pop() {
+        for other in beside.get(&key).into_iter().flatten() {
+            if keys.insert((*other).clone()) {
+                open.push((*other).clone());
+            }
+        }
+    }
+    any
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_reached_over_chains_of_key_changes_in_both_directions() {
+        let key = |text: &str| Key::from(text.as_bytes());
+        let pairs = [(key("a"), key("b")), (key("c"), key("b")), (key("x"), key("y"))];
+        let mut keys = HashSet::from([key("a")]);
+        assert!(reach(&mut keys, &pairs));
+        assert_eq!(keys, HashSet::from([key("a"), key("b"), key("c")]));
+        assert!(!reach(&mut HashSet::from([key("z")]), &pairs));
+    }
+}

@@ -1,0 +1,419 @@
+//! What is retained beside the visible rows: table `_state.<table>`, which no reader of the dataset needs to see.
+//!
+//! It is written before the target and may run ahead of it, by a run that died in between or by one that has lost its place. So
+//! the target's commit names the version of `_state` it belongs to, and that version is what is read, whatever came after it;
+//! the next version is written as that one with its changes, and leaves out whatever came in between. Each row carries the
+//! source and the version of it that made it, and counts only up to the target's own position.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use tributary_lake::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListBuilder, RecordBatch, RecordBatchOptions, StringArray, StringBuilder,
+    TimestampMicrosecondArray, UInt32Array,
+};
+use tributary_lake::arrow::compute::take_record_batch;
+use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Int64Type, Schema};
+use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, NewFile, Operation, Reads, Table, WriterOptions};
+use tributary_specs::{Column, DataType, TableName, TableSpec};
+
+use crate::conform::conform;
+use crate::error::{Error, Result};
+use crate::events::{Events, Kind};
+use crate::keys::{KeyCodec, Slices, Wanted};
+use crate::leaves::{LeafSet, Leaves};
+use crate::search::{self, Hits, Place};
+use crate::target::Target;
+
+const KIND: &str = "__kind";
+const SCOPE: &str = "__scope";
+const SEQUENCE: &str = "__sequence";
+const POSITION: &str = "__position";
+const UNWRITTEN: &str = "__unwritten";
+const CARRIED: &str = "__carried";
+const OTHER_KEY: &str = "__other_key";
+const COVERS_ROW: &str = "__covers_row";
+const SOURCE: &str = "__source";
+const SOURCE_VERSION: &str = "__source_version";
+const RETAINED_AT: &str = "__retained_at";
+
+/// Events of one key.
+const OF_A_KEY: &str = "key";
+/// Key changes.
+const OF_LINKS: &str = "link";
+/// Truncates and cuts of every key.
+const OF_ALL: &str = "all";
+
+const OWNER: &str = "tributary.target";
+
+/// The state a plan is made on.
+#[derive(Debug)]
+pub(crate) struct State {
+    name: TableName,
+    owner: TableName,
+    /// The latest version: what the next one is written over.
+    latest: Option<Table>,
+    /// The version that belongs to the target: what is read.
+    current: Option<Table>,
+    files: Vec<DataFile>,
+    /// The version the target's commit names.
+    pub recorded: Option<i64>,
+    /// The target's own position.
+    position: Option<i64>,
+    ignores_position: bool,
+}
+
+/// Retained events read, and where each is.
+#[derive(Debug)]
+pub(crate) struct Retained {
+    pub events: Events,
+    pub places: Vec<Place>,
+}
+
+/// What changes in the state, over all slices.
+#[derive(Debug, Default)]
+pub(crate) struct StateChanges {
+    pub removed: BTreeMap<usize, Vec<u32>>,
+    pub added: Vec<Events>,
+}
+
+/// Where new state rows come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Maker<'a> {
+    pub source: &'a TableName,
+    pub version: u64,
+}
+
+/// How writing the state ended.
+pub(crate) enum Written {
+    /// Nothing changed: the recorded version stays.
+    Unchanged,
+    /// This version holds it.
+    Version(i64),
+    /// Another run wrote it meanwhile.
+    Lost(CommitOutcome),
+}
+
+/// The state table of a dataset.
+pub(crate) fn table_name(target: &TableName) -> TableName {
+    TableName::new("_state", &target.name)
+}
+
+/// The application id of the state's version in the target's commits.
+pub(crate) fn app_id(target: &TableName) -> String {
+    format!("tributary:state:{target}")
+}
+
+impl State {
+    /// Opens the state that belongs to the target.
+    ///
+    /// # Errors
+    /// When it belongs to another dataset, or its version can no longer be read.
+    pub async fn open(lake: &Lake, target: &TableName, table: Option<&Table>, position: Option<i64>, ignores_position: bool) -> Result<Self> {
+        let name = table_name(target);
+        let open = |source| Error::lake("open", &name, source);
+        let latest = lake.table(&name).await.map_err(open)?;
+        if let Some(owner) = latest.as_ref().and_then(|latest| latest.properties().get(OWNER)).filter(|owner| **owner != target.to_string()) {
+            return Err(Error::StateOfAnother { table: target.clone(), state: name, owner: owner.clone() });
+        }
+        let recorded = match table {
+            Some(table) => table.progress(&app_id(target)).await.map_err(|source| Error::lake("read positions of", target, source))?,
+            None => None,
+        };
+        let current = match (&latest, recorded.and_then(|version| u64::try_from(version).ok())) {
+            (Some(latest), _) if ignores_position => Some(latest.clone()),
+            (Some(latest), Some(version)) if latest.version() != version => Some(latest.at_version(version).await.map_err(open)?),
+            (Some(latest), Some(_)) => Some(latest.clone()),
+            _ => None,
+        };
+        let files = match &current {
+            Some(table) => table.files().await.map_err(open)?,
+            None => Vec::new(),
+        };
+        Ok(Self { name, owner: target.clone(), latest, current, files, recorded, position, ignores_position })
+    }
+
+    fn files_of(&self, scopes: &'static [&'static str]) -> impl Iterator<Item = (usize, &DataFile)> {
+        let scope = |file: &DataFile| file.partition_values.get(SCOPE).cloned().flatten();
+        self.files.iter().enumerate().filter(move |(_, file)| scope(file).is_none_or(|scope| scopes.contains(&scope.as_str())))
+    }
+
+    /// The retained events of keys.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn of_keys(&self, target: &Target, codec: &KeyCodec, wanted: &Wanted, slices: &Slices) -> Result<Retained> {
+        let Some(table) = &self.current else { return self.nothing(target) };
+        self.decode(target, search::find(table, self.files_of(&[OF_A_KEY]), &target.shape, codec, wanted, slices).await?)
+    }
+
+    /// Key changes, and truncates and cuts of every key.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn of_all(&self, target: &Target) -> Result<Retained> {
+        let Some(table) = &self.current else { return self.nothing(target) };
+        self.decode(target, search::all(table, self.files_of(&[OF_LINKS, OF_ALL])).await?)
+    }
+
+    fn nothing(&self, target: &Target) -> Result<Retained> {
+        let schema = Schema::new(fields(&columns(target)));
+        let rows = RecordBatch::new_empty(Arc::new(schema));
+        self.decode(target, Hits { rows, places: Vec::new() })
+    }
+
+    fn decode(&self, target: &Target, hits: Hits) -> Result<Retained> {
+        let kernel = |error| Error::kernel(&self.name, error);
+        let counts = |row: &u32| {
+            let versions = hits.rows.column_by_name(SOURCE_VERSION).and_then(|array| array.as_primitive_opt::<Int64Type>());
+            let made = versions.filter(|versions| versions.is_valid(*row as usize)).map(|versions| versions.value(*row as usize));
+            self.ignores_position || made.is_none_or(|made| self.position.is_some_and(|position| made <= position))
+        };
+        let at: UInt32Array = (0..hits.rows.num_rows() as u32).filter(counts).collect();
+        let rows = take_record_batch(&hits.rows, &at).map_err(kernel)?;
+        let places = at.values().iter().map(|row| hits.places[*row as usize]).collect();
+        Ok(Retained { events: decode(target, &rows).map_err(kernel)?, places })
+    }
+
+    /// Writes the changes.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn write(&self, lake: &Lake, target: &Target, changes: StateChanges, maker: &Maker<'_>) -> Result<Written> {
+        if changes.removed.is_empty() && changes.added.iter().all(|events| events.len() == 0) {
+            return Ok(Written::Unchanged);
+        }
+        let columns = columns(target);
+        let over = match &self.latest {
+            Some(latest) => latest.clone(),
+            None => self.create(lake, columns.clone()).await?,
+        };
+        let grown = grown(&over, &columns);
+        let mut write = StateWrite { state: self, over: &over, columns: grown.as_deref(), adds: Vec::new(), removes: Vec::new() };
+        write.keep_what_belongs(&changes.removed).await?;
+        write.add(target, &changes.added, maker, lake).await?;
+        let StateWrite { adds, removes, .. } = write;
+        let commit = Commit { operation: Operation::Merge, adds, removes, schema: grown, reads: Reads::WholeTable, ..Commit::default() };
+        match over.commit(commit).await.map_err(|source| Error::lake("commit to", &self.name, source))? {
+            CommitOutcome::Committed { version } => Ok(Written::Version(version as i64)),
+            lost => Ok(Written::Lost(lost)),
+        }
+    }
+
+    async fn create(&self, lake: &Lake, columns: Vec<Column>) -> Result<Table> {
+        let spec = TableSpec {
+            partition_by: vec![SCOPE.to_owned()],
+            comment: Some(format!("what {} retains beside its rows; not for reading", self.owner)),
+            properties: BTreeMap::from([(OWNER.to_owned(), self.owner.to_string())]),
+            row_changes: true,
+            ..TableSpec::new(self.name.clone(), columns)
+        };
+        crate::target::create(lake, &spec).await
+    }
+}
+
+/// A version of the state in the making.
+struct StateWrite<'a> {
+    state: &'a State,
+    over: &'a Table,
+    columns: Option<&'a [Column]>,
+    adds: Vec<NewFile>,
+    removes: Vec<DataFile>,
+}
+
+impl StateWrite<'_> {
+    fn lake_error(&self, action: &'static str, source: tributary_lake::Error) -> Error {
+        Error::lake(action, &self.state.name, source)
+    }
+
+    fn options(&self) -> WriterOptions {
+        WriterOptions { columns: self.columns.map(<[Column]>::to_vec), ..WriterOptions::default() }
+    }
+
+    /// Brings the latest version back to the one that belongs to the target, without the rows that go.
+    async fn keep_what_belongs(&mut self, removed: &BTreeMap<usize, Vec<u32>>) -> Result<()> {
+        let live = self.over.files().await.map_err(|source| self.lake_error("list the files of", source))?;
+        let same = |a: &DataFile, b: &DataFile| a.path == b.path && a.deletion_vector == b.deletion_vector;
+        let mut stay = HashSet::new();
+        for file in live {
+            match self.state.files.iter().position(|own| same(own, &file)).filter(|own| !removed.contains_key(own)) {
+                Some(own) => {
+                    stay.insert(own);
+                }
+                None => self.removes.push(file),
+            }
+        }
+        let Some(current) = &self.state.current else { return Ok(()) };
+        for (number, file) in self.state.files.iter().enumerate() {
+            if stay.contains(&number) {
+                continue;
+            }
+            let mut gone = removed.get(&number).cloned().unwrap_or_default();
+            gone.sort_unstable();
+            let mut writer = self.over.writer(self.options()).map_err(|source| self.lake_error("write to", source))?;
+            for batch in search::survivors(current, file, &gone).await? {
+                writer.write(&batch).await.map_err(|source| self.lake_error("write to", source))?;
+            }
+            self.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, target: &Target, added: &[Events], maker: &Maker<'_>, lake: &Lake) -> Result<()> {
+        let mut writer = self.over.writer(self.options()).map_err(|source| self.lake_error("write to", source))?;
+        let now = lake.clock().now().timestamp_micros();
+        for events in added.iter().filter(|events| events.len() > 0) {
+            let rows = encode(target, events, maker, now).map_err(|error| Error::kernel(&self.state.name, error))?;
+            writer.write(&rows).await.map_err(|source| self.lake_error("write to", source))?;
+        }
+        self.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
+        Ok(())
+    }
+}
+
+/// Every column of the state of a target.
+fn columns(target: &Target) -> Vec<Column> {
+    let shape = &target.shape;
+    let business = shape.schema.fields().iter().map(|field| (field.name(), DataType::from_arrow(field.name(), field.data_type())));
+    // Types of the target are Delta's already.
+    let mut columns: Vec<Column> = business.filter_map(|(name, data_type)| Some(Column::new(name, data_type.ok()?))).collect();
+    let keys = shape.keys.iter().map(|key| columns[*key].clone()).collect();
+    let names = || DataType::Array(Box::new(DataType::String));
+    columns.extend([Column::new(KIND, DataType::String), Column::new(SCOPE, DataType::String)]);
+    columns.extend(target.sequence_type().map(|data_type| Column::new(SEQUENCE, data_type.clone())));
+    columns.extend([
+        Column::new(POSITION, DataType::String),
+        Column::new(UNWRITTEN, names()),
+        Column::new(CARRIED, names()),
+        Column::new(OTHER_KEY, DataType::Struct(keys)),
+        Column::new(COVERS_ROW, DataType::Boolean),
+        Column::new(SOURCE, DataType::String),
+        Column::new(SOURCE_VERSION, DataType::Long),
+        Column::new(RETAINED_AT, DataType::Timestamp),
+    ]);
+    columns
+}
+
+fn fields(columns: &[Column]) -> Fields {
+    columns.iter().map(Column::to_arrow).collect()
+}
+
+/// The columns of the state after a commit that adds some; none when it has all, as they are.
+fn grown(table: &Table, wanted: &[Column]) -> Option<Vec<Column>> {
+    let mut columns = table.columns().to_vec();
+    let mut grows = false;
+    for column in wanted {
+        match columns.iter_mut().find(|found| found.name == column.name) {
+            Some(found) if found.data_type != column.data_type => {
+                found.data_type = column.data_type.clone();
+                grows = true;
+            }
+            Some(_) => {}
+            None => {
+                columns.push(column.clone());
+                grows = true;
+            }
+        }
+    }
+    grows.then_some(columns)
+}
+
+fn scope(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Upsert | Kind::Delete | Kind::Cut => OF_A_KEY,
+        Kind::Link => OF_LINKS,
+        Kind::Truncate | Kind::TruncateCut => OF_ALL,
+    }
+}
+
+fn encode(target: &Target, events: &Events, maker: &Maker<'_>, now: i64) -> Result<RecordBatch, ArrowError> {
+    let columns = columns(target);
+    let count = events.len();
+    let text = |of: &dyn Fn(usize) -> Option<String>| Arc::new((0..count).map(of).collect::<StringArray>()) as ArrayRef;
+    let array = |column: &Column| -> Result<ArrayRef, ArrowError> {
+        let arrow = column.data_type.to_arrow();
+        let null = || tributary_lake::arrow::array::new_null_array(&arrow, count);
+        let found: ArrayRef = match column.name.as_str() {
+            KIND => text(&|row| Some(events.kinds[row].name().to_owned())),
+            SCOPE => text(&|row| Some(scope(events.kinds[row]).to_owned())),
+            SEQUENCE => events.sequence.clone().unwrap_or_else(null),
+            POSITION => events.position.clone().map_or_else(null, |position| Arc::new(position)),
+            UNWRITTEN => leaf_names(&target.shape.leaves, count, |row| events.unwritten(row)),
+            CARRIED => leaf_names(&target.shape.leaves, count, |row| events.carried(row)),
+            OTHER_KEY => events.other_key.clone().map_or_else(null, |keys| Arc::new(keys)),
+            COVERS_ROW => Arc::new((0..count).map(|row| Some(events.covers_row.get(row).copied().unwrap_or(false))).collect::<BooleanArray>()),
+            SOURCE => text(&|_| Some(maker.source.to_string())),
+            SOURCE_VERSION => Arc::new(Int64Array::from(vec![maker.version as i64; count])),
+            RETAINED_AT => Arc::new(TimestampMicrosecondArray::from(vec![now; count]).with_timezone("UTC")),
+            name => events.rows.column_by_name(name).cloned().unwrap_or_else(null),
+        };
+        conform(&found, &arrow)
+    };
+    let arrays = columns.iter().map(array).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields(&columns))), arrays, &options)
+}
+
+fn leaf_names<'e>(leaves: &Leaves, count: usize, of: impl Fn(usize) -> Option<&'e LeafSet>) -> ArrayRef {
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    for row in 0..count {
+        match of(row) {
+            Some(set) => {
+                set.iter().for_each(|leaf| builder.values().append_value(&leaves.get(leaf).name));
+                builder.append(true);
+            }
+            None => builder.append(false),
+        }
+    }
+    Arc::new(builder.finish())
+}
+
+fn decode(target: &Target, rows: &RecordBatch) -> Result<Events, ArrowError> {
+    let shape = &target.shape;
+    let count = rows.num_rows();
+    let column = |name: &str, data_type: &Arrow| match rows.column_by_name(name) {
+        Some(array) => conform(array, data_type),
+        None => Ok(tributary_lake::arrow::array::new_null_array(data_type, count)),
+    };
+    let business = shape.schema.fields().iter().map(|field| column(field.name(), field.data_type())).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    let kinds = column(KIND, &Arrow::Utf8)?;
+    let kinds = kinds.as_string::<i32>().iter().map(|name| {
+        let named = name.and_then(Kind::named);
+        named.ok_or_else(|| ArrowError::InvalidArgumentError("a retained event of an unknown kind".to_owned()))
+    });
+    let keys: Fields = shape.keys.iter().map(|key| Field::new(shape.schema.field(*key).name(), shape.schema.field(*key).data_type().clone(), true)).collect();
+    let sets = |name: &str| -> Result<Vec<LeafSet>, ArrowError> {
+        let Some(lists) = rows.column_by_name(name).filter(|array| array.null_count() < array.len()) else { return Ok(Vec::new()) };
+        Ok((0..count).map(|row| leaf_set(&shape.leaves, lists, row)).collect())
+    };
+    let sequence = target.sequence_type().map(|data_type| column(SEQUENCE, &data_type.to_arrow())).transpose()?;
+    let covers = column(COVERS_ROW, &Arrow::Boolean)?;
+    let covers = covers.as_boolean();
+    Ok(Events {
+        rows: RecordBatch::try_new_with_options(Arc::clone(&shape.schema), business, &options)?,
+        kinds: kinds.collect::<Result<_, _>>()?,
+        sequence,
+        position: if shape.positions { Some(column(POSITION, &Arrow::Utf8)?.as_string::<i32>().clone()) } else { None },
+        unwritten: sets(UNWRITTEN)?,
+        carried: sets(CARRIED)?,
+        other_key: Some(column(OTHER_KEY, &Arrow::Struct(keys))?.as_struct().clone()),
+        covers_row: (0..count).map(|row| covers.is_valid(row) && covers.value(row)).collect(),
+        ends: None,
+    })
+}
+
+fn leaf_set(leaves: &Leaves, lists: &ArrayRef, row: usize) -> LeafSet {
+    let Some(lists) = lists.as_list_opt::<i32>().filter(|lists| lists.is_valid(row)) else { return LeafSet::default() };
+    let names = lists.value(row);
+    let named = |name: &str| leaves.iter().enumerate().filter(move |(_, leaf)| leaf.name == name || leaf.name.starts_with(&format!("{name}."))).map(|(at, _)| at).collect::<Vec<_>>();
+    names.as_string::<i32>().iter().flatten().flat_map(named).collect()
+}
+
+/// Joins retained events of several reads.
+pub(crate) fn join(target: &Target, parts: Vec<Retained>) -> Result<Retained, ArrowError> {
+    let places = parts.iter().flat_map(|part| part.places.iter().copied()).collect();
+    let events = Events::concat(&target.shape, parts.into_iter().map(|part| part.events).collect())?;
+    Ok(Retained { events, places })
+}

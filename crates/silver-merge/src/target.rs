@@ -1,0 +1,380 @@
+//! The dataset's own table: what it is declared with, how it looks to the fold, and how it grows.
+
+use std::sync::Arc;
+
+use tributary_lake::arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, new_null_array};
+use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
+use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::{Lake, Table};
+use tributary_specs::{Column, ColumnSelection, DataType, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec, check_declared};
+
+use crate::assemble::NewRows;
+use crate::conform::conform;
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::judge::Judge;
+use crate::leaves::Leaves;
+use crate::select::Selection;
+use crate::shape::{Form, Order, Shape};
+use crate::source::ROW_CHANGES;
+
+/// The source position of the event that made the row.
+pub(crate) const POSITION: &str = "__position";
+/// The declared sequence of the event that made the row, where no column of the table is it.
+pub(crate) const SEQUENCE: &str = "__sequence";
+/// From when on the row is a version of its key.
+pub(crate) const START_AT: &str = "__START_AT";
+/// Until when it is.
+pub(crate) const END_AT: &str = "__END_AT";
+
+const KEYS: &str = "tributary.keys";
+const POLICY: &str = "tributary.policy";
+const SEQUENCE_TYPE: &str = "tributary.sequence";
+
+/// A table as it is declared and as it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// How the fold sees it.
+    pub shape: Shape,
+    /// All columns after the next commit.
+    pub columns: Vec<Column>,
+    /// Whether that commit adds columns.
+    pub grows: bool,
+    /// The mark of removed rows.
+    pub mark: Option<String>,
+    /// Columns that are the declared sequence, where `__sequence` is not kept.
+    sequence_columns: Option<Vec<String>>,
+    /// The declared sequence's type.
+    sequence_type: Option<DataType>,
+}
+
+impl Target {
+    /// The table `spec` comes to, given what its query yields and the table that is there.
+    ///
+    /// # Errors
+    /// When the declared schema does not fit the query, or the table that is there was made by another declaration.
+    pub fn new(spec: &SilverSpec, selection: &Selection, judge: &Judge, has_positions: bool, existing: Option<&Table>) -> Result<Self> {
+        check_schema(spec, selection)?;
+        let sequence_type = judge.sequence_type()?;
+        let mark = spec.deletes.soft_delete_column.clone();
+        let is_history = matches!(spec.policy, MergePolicy::ScdType2 { .. });
+        let keyed = spec.policy != MergePolicy::Append;
+        let positions = keyed && existing.map_or(has_positions, |table| keeps_positions(table, is_history, has_positions));
+        check_order(spec, sequence_type.is_some(), positions)?;
+        let business = business_columns(spec, selection, existing, mark.as_deref())?;
+        let kept = judge.sequence_columns().filter(|names| names.iter().all(|name| business.iter().any(|column| column.name == *name)));
+        let mut target = Self {
+            shape: shape(spec, &business, sequence_type.is_some(), positions)?,
+            columns: Vec::new(),
+            grows: false,
+            mark,
+            sequence_columns: kept.filter(|_| sequence_type.is_some()),
+            sequence_type,
+        };
+        let declared = target.declared(spec, &business);
+        match existing {
+            None => target.columns = declared,
+            Some(table) => {
+                target.check_unchanged(spec, table)?;
+                target.grow(spec, table, declared)?;
+            }
+        }
+        Ok(target)
+    }
+
+    /// Every column, in the order of a new table.
+    fn declared(&self, spec: &SilverSpec, business: &[Column]) -> Vec<Column> {
+        let mut columns = business.to_vec();
+        columns.extend(self.mark.iter().map(|mark| Column::new(mark, DataType::Boolean)));
+        let point = || self.sequence_type.clone().unwrap_or(DataType::String);
+        match self.shape.form {
+            Form::History { .. } => columns.extend([START_AT, END_AT].map(|name| Column::new(name, point()))),
+            Form::Current { .. } if spec.policy != MergePolicy::Append => {
+                columns.extend(self.shape.positions.then(|| Column::new(POSITION, DataType::String)));
+                let own = self.sequence_type.clone().filter(|_| self.sequence_columns.is_none());
+                columns.extend(own.map(|data_type| Column::new(SEQUENCE, data_type)));
+            }
+            Form::Current { .. } => {}
+        }
+        columns
+    }
+
+    /// What is created.
+    pub fn table_spec(&self, spec: &SilverSpec) -> TableSpec {
+        let mut properties = spec.properties.clone();
+        if spec.policy != MergePolicy::Append {
+            properties.insert(KEYS.to_owned(), key_list(spec));
+            properties.insert(SEQUENCE_TYPE.to_owned(), self.sequence_name());
+            properties.insert(ROW_CHANGES.to_owned(), "true".to_owned());
+        }
+        properties.insert(POLICY.to_owned(), spec.policy.word().to_owned());
+        TableSpec {
+            columns: self.columns.clone(),
+            partition_by: spec.partition_by.clone(),
+            cluster_by: spec.cluster_by.clone(),
+            checks: spec.checks.clone(),
+            comment: spec.comment.clone(),
+            properties,
+            row_changes: spec.policy != MergePolicy::Append,
+            name: spec.table.clone(),
+        }
+    }
+
+    /// The declared sequence's type; none where the order is the position.
+    pub fn sequence_type(&self) -> Option<&DataType> {
+        self.sequence_type.as_ref()
+    }
+
+    fn sequence_name(&self) -> String {
+        self.sequence_type.as_ref().map_or_else(|| "position".to_owned(), ToString::to_string)
+    }
+
+    fn check_unchanged(&self, spec: &SilverSpec, table: &Table) -> Result<()> {
+        let declared = [(POLICY, "policy", spec.policy.word().to_owned()), (KEYS, "keys", key_list(spec)), (SEQUENCE_TYPE, "sequence", self.sequence_name())];
+        let keyed = spec.policy != MergePolicy::Append;
+        for (property, word, value) in declared.into_iter().take(if keyed { 3 } else { 1 }) {
+            if let Some(found) = table.properties().get(property).filter(|found| **found != value) {
+                return Err(Error::Changed { table: spec.table.clone(), found: format!("{word} {found}"), declared: format!("{word} {value}") });
+            }
+        }
+        Ok(())
+    }
+
+    /// Columns the table has keep their place and their type; new ones follow.
+    fn grow(&mut self, spec: &SilverSpec, table: &Table, declared: Vec<Column>) -> Result<()> {
+        let mut columns = table.columns().to_vec();
+        for column in declared {
+            match columns.iter_mut().find(|found| found.name.eq_ignore_ascii_case(&column.name)) {
+                Some(found) => {
+                    let grown = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
+                        table: spec.table.clone(),
+                        column: column.name.clone(),
+                        found: found.data_type.to_string(),
+                        query: column.data_type.to_string(),
+                    })?;
+                    self.grows |= grown != found.data_type;
+                    found.data_type = grown;
+                }
+                None => {
+                    self.grows = true;
+                    columns.push(Column { nullable: true, ..column });
+                }
+            }
+        }
+        self.columns = columns;
+        Ok(())
+    }
+
+    /// Visible rows as the fold takes them, and which of them are marked as removed.
+    pub fn visible(&self, rows: &RecordBatch) -> Result<(Events, Option<BooleanArray>), ArrowError> {
+        let shape = &self.shape;
+        let business = shape.schema.fields().iter().map(|field| column(rows, field)).collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        let business = RecordBatch::try_new_with_options(Arc::clone(&shape.schema), business, &options)?;
+        let text = |name: &str| column(rows, &Field::new(name, Arrow::Utf8, true)).map(|array| array.as_string::<i32>().clone());
+        let is_history = matches!(shape.form, Form::History { .. });
+        let point = |name: &str| column(rows, &Field::new(name, self.point_type(), true));
+        let sequence = match (&self.sequence_type, is_history) {
+            (None, _) => None,
+            (Some(_), true) => Some(point(START_AT)?),
+            (Some(data_type), false) => Some(self.current_sequence(rows, data_type)?),
+        };
+        let position = match (shape.positions, is_history, shape.sequence) {
+            (false, _, _) => None,
+            (true, false, _) => Some(text(POSITION)?),
+            (true, true, false) => Some(text(START_AT)?),
+            (true, true, true) => Some(StringArray::new_null(rows.num_rows())),
+        };
+        let mut events = Events::upserts(business, sequence, position);
+        if is_history {
+            events.ends = Some(point(END_AT)?);
+        }
+        let mark = |name: &String| column(rows, &Field::new(name, Arrow::Boolean, true)).map(|array| array.as_boolean().clone());
+        Ok((events, self.mark.as_ref().map(mark).transpose()?))
+    }
+
+    fn point_type(&self) -> Arrow {
+        self.sequence_type.as_ref().map_or(Arrow::Utf8, DataType::to_arrow)
+    }
+
+    fn current_sequence(&self, rows: &RecordBatch, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+        let arrow = data_type.to_arrow();
+        let Some(names) = &self.sequence_columns else { return column(rows, &Field::new(SEQUENCE, arrow, true)) };
+        match (names.as_slice(), &arrow) {
+            ([name], _) => column(rows, &Field::new(name, arrow, true)),
+            (names, Arrow::Struct(fields)) => {
+                let named = |(name, field): (&String, &Arc<Field>)| column(rows, &Field::new(name, field.data_type().clone(), true));
+                let columns = names.iter().zip(fields).map(named).collect::<Result<Vec<_>, _>>()?;
+                Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None)?))
+            }
+            _ => Err(ArrowError::SchemaError("a sequence of several columns is a struct".to_owned())),
+        }
+    }
+
+    /// Rows to write, in the table's columns.
+    pub fn rows(&self, rows: &NewRows) -> Result<RecordBatch, ArrowError> {
+        let count = rows.business.num_rows();
+        let array = |column: &Column| -> Result<ArrayRef, ArrowError> {
+            let arrow = column.data_type.to_arrow();
+            let found = match column.name.as_str() {
+                POSITION => rows.position.clone(),
+                SEQUENCE => rows.sequence.clone(),
+                START_AT => rows.start.clone(),
+                END_AT => rows.end.clone(),
+                name if self.mark.as_deref() == Some(name) => Some(Arc::new(rows.removed.clone()) as ArrayRef),
+                name => rows.business.column_by_name(name).cloned(),
+            };
+            found.map_or_else(|| Ok(new_null_array(&arrow, count)), |array| conform(&array, &arrow))
+        };
+        let columns = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>()?;
+        let fields: Fields = self.columns.iter().map(|column| column.to_arrow().with_nullable(true)).collect();
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &RecordBatchOptions::new().with_row_count(Some(count)))
+    }
+}
+
+/// Creates the table, or opens it when another run was faster.
+///
+/// # Errors
+/// The lake's.
+pub(crate) async fn create(lake: &Lake, spec: &TableSpec) -> Result<Table> {
+    lake.create(spec).await.map_err(|source| Error::lake("create", &spec.name, source))
+}
+
+fn key_list(spec: &SilverSpec) -> String {
+    serde_json::Value::from(spec.keys.clone()).to_string()
+}
+
+fn keeps_positions(table: &Table, is_history: bool, has_positions: bool) -> bool {
+    if is_history {
+        return has_positions;
+    }
+    table.columns().iter().any(|column| column.name == POSITION)
+}
+
+fn check_schema(spec: &SilverSpec, selection: &Selection) -> Result<()> {
+    let own = [START_AT, END_AT, POSITION, SEQUENCE];
+    let mark = spec.deletes.soft_delete_column.as_deref();
+    let is_own = |column: &Column| own.contains(&column.name.as_str()) || mark == Some(column.name.as_str());
+    let declared: Vec<Column> = spec.schema.iter().filter(|column| !is_own(column)).cloned().collect();
+    let mismatches = check_declared(&declared, &selection.columns);
+    if mismatches.is_empty() {
+        return Ok(());
+    }
+    let reason = mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    Err(Error::DeclaredSchema { table: spec.table.clone(), reason })
+}
+
+fn check_order(spec: &SilverSpec, sequence: bool, positions: bool) -> Result<()> {
+    let needs_order = match spec.policy {
+        MergePolicy::Append | MergePolicy::InsertOnly { .. } | MergePolicy::MonotonicAdvance { .. } => false,
+        MergePolicy::LastWriterWins | MergePolicy::ScdType1 | MergePolicy::ScdType2 { .. } => true,
+    };
+    if needs_order && !sequence && !positions {
+        return Err(Error::spec(&spec.table, "its source has no position, so nothing says which change is the later one: declare sequence_by"));
+    }
+    Ok(())
+}
+
+/// Business columns after the next commit: as declared, else as the query has them; those the table has come first.
+fn business_columns(spec: &SilverSpec, selection: &Selection, existing: Option<&Table>, mark: Option<&str>) -> Result<Vec<Column>> {
+    if selection.columns.iter().any(|column| mark.is_some_and(|mark| column.name.eq_ignore_ascii_case(mark))) {
+        return Err(Error::spec(&spec.table, "soft_delete_column has the name of a column of the query: give it another"));
+    }
+    let own = |name: &str| [POSITION, SEQUENCE, START_AT, END_AT].contains(&name) || mark == Some(name);
+    let mut columns: Vec<Column> = match existing {
+        Some(table) => table.columns().iter().filter(|column| !own(&column.name)).cloned().collect(),
+        None => spec.schema.iter().filter(|column| !own(&column.name)).cloned().collect(),
+    };
+    for column in &selection.columns {
+        match columns.iter_mut().find(|found| found.name.eq_ignore_ascii_case(&column.name)) {
+            Some(found) => {
+                found.data_type = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
+                    table: spec.table.clone(),
+                    column: column.name.clone(),
+                    found: found.data_type.to_string(),
+                    query: column.data_type.to_string(),
+                })?;
+            }
+            None => columns.push(column.clone()),
+        }
+    }
+    Ok(columns)
+}
+
+/// A type that holds the values of both: the table's, with fields more at the end of a struct.
+fn grown(table: &DataType, query: &DataType) -> Option<DataType> {
+    match (table, query) {
+        (DataType::Struct(have), DataType::Struct(want)) => {
+            let mut fields = have.clone();
+            for field in want {
+                match fields.iter_mut().find(|found| found.name == field.name) {
+                    Some(found) => found.data_type = grown(&found.data_type, &field.data_type)?,
+                    None => fields.push(Column { nullable: true, ..field.clone() }),
+                }
+            }
+            Some(DataType::Struct(fields))
+        }
+        (DataType::Array(have), DataType::Array(want)) => Some(DataType::Array(Box::new(grown(have, want)?))),
+        (DataType::Map(key, have), DataType::Map(other_key, want)) => {
+            (grown(key, other_key)? == **key).then(|| grown(have, want)).flatten().map(|value| DataType::Map(key.clone(), Box::new(value)))
+        }
+        (have, want) => (have == want).then(|| have.clone()),
+    }
+}
+
+fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool) -> Result<Shape> {
+    let fields: Fields = business.iter().map(|column| Field::new(&column.name, column.data_type.to_arrow(), true)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let index = |name: &String| {
+        let found = business.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| Error::spec(&spec.table, format!("there is no column `{name}`")))
+    };
+    let leaves = Leaves::new(&schema, spec.ignore_null_updates != IgnoreNullUpdates::Off);
+    let keys = match spec.policy {
+        MergePolicy::Append => Vec::new(),
+        _ if spec.keys.is_empty() => return Err(Error::spec(&spec.table, format!("the policy {} needs keys", spec.policy.word()))),
+        _ => spec.keys.iter().map(index).collect::<Result<_>>()?,
+    };
+    let current = |order: Order, keep_existing: bool| Form::Current { order, soft_delete: spec.deletes.soft_delete_column.is_some(), keep_existing };
+    let form = match &spec.policy {
+        MergePolicy::Append | MergePolicy::ScdType1 | MergePolicy::LastWriterWins => current(Order::default(), false),
+        MergePolicy::InsertOnly { exact } => current(Order { lead: Vec::new(), earliest: true }, !exact),
+        MergePolicy::MonotonicAdvance { columns } => {
+            current(Order { lead: columns.iter().map(index).collect::<Result<_>>()?, earliest: true }, false)
+        }
+        MergePolicy::ScdType2 { track_history } => {
+            let is_tracked = |name: &str| match track_history {
+                ColumnSelection::All => true,
+                ColumnSelection::Only(names) => names.iter().any(|other| other.eq_ignore_ascii_case(name)),
+                ColumnSelection::Except(names) => !names.iter().any(|other| other.eq_ignore_ascii_case(name)),
+            };
+            if let ColumnSelection::Only(names) | ColumnSelection::Except(names) = track_history {
+                names.iter().map(index).collect::<Result<Vec<_>>>()?;
+            }
+            let columns = (0..business.len()).filter(|at| !keys.contains(at) && is_tracked(&business[*at].name));
+            Form::History { tracked: columns.flat_map(|at| leaves.of_column(at)).collect() }
+        }
+    };
+    Ok(Shape { schema, keys, leaves, form, sequence, positions })
+}
+
+fn column(rows: &RecordBatch, field: &Field) -> Result<ArrayRef, ArrowError> {
+    match rows.column_by_name(field.name()) {
+        Some(array) => conform(array, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), rows.num_rows())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_struct_grows_by_fields_and_nothing_else_changes_its_type() {
+        let of = |fields: &[(&str, DataType)]| DataType::Struct(fields.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect());
+        let table = of(&[("a", DataType::Long), ("b", DataType::String)]);
+        assert_eq!(grown(&table, &of(&[("b", DataType::String), ("c", DataType::Date)])), Some(of(&[("a", DataType::Long), ("b", DataType::String), ("c", DataType::Date)])));
+        assert_eq!(grown(&table, &of(&[("a", DataType::Integer)])), None);
+        assert_eq!(grown(&DataType::Integer, &DataType::Long), None);
+    }
+}
