@@ -55,14 +55,23 @@ pub enum Error {
         #[source]
         source: Box<DataFusionError>,
     },
-    /// The query failed while it ran, for example by a cast that does not fit or for want of memory.
-    #[error("the query of `{table}` failed")]
+    /// The query failed while it ran: a value did not fit its cast, a number grew too large, a division had zero below. Guard the
+    /// expression in the query (`try_cast`, `nullif`), or keep such rows out.
+    #[error("the query of `{table}` failed: {reason}")]
     Failed {
         /// The view.
         table: TableName,
-        /// What the engine says.
-        #[source]
-        source: Box<DataFusionError>,
+        /// What the engine says, values left out.
+        reason: String,
+    },
+    /// The query needs more memory than the run may use, though it spills where it can. Raise `--memory-limit`, or let the query
+    /// do less at once.
+    #[error("the query of `{table}` does not fit in memory: {reason}")]
+    OutOfMemory {
+        /// The view.
+        table: TableName,
+        /// Which operator asked for how much.
+        reason: String,
     },
     /// A function of the query gives another answer each time, so that the table cannot equal its query. Take it out; `now()` and
     /// `current_date` are allowed.
@@ -167,6 +176,39 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+/// The engine's words about a row without the row's values: quoted texts and numbers go.
+fn without_values(reason: &str) -> String {
+    let mut text = String::new();
+    let mut quote = None;
+    let mut in_word = false;
+    for c in reason.chars() {
+        match quote {
+            Some(open) if c == open => {
+                text.push('…');
+                text.push(c);
+                quote = None;
+            }
+            Some(_) => {}
+            None if matches!(c, '\'' | '"') && !in_word => {
+                text.push(c);
+                quote = Some(c);
+            }
+            // `Int64` is a word, `64` a value.
+            None if c.is_ascii_digit() && !in_word => {
+                if !text.ends_with('#') {
+                    text.push('#');
+                }
+            }
+            None => text.push(c),
+        }
+        in_word = quote.is_none() && (c.is_alphabetic() || c == '_' || (in_word && c.is_alphanumeric()));
+    }
+    if quote.is_some() {
+        text.push('…');
+    }
+    text
+}
+
 impl Error {
     /// Wraps an error of the lake with what was being done.
     pub(crate) fn lake(action: &'static str, table: &TableName) -> impl FnOnce(tributary_lake::Error) -> Self {
@@ -177,16 +219,25 @@ impl Error {
     /// A failure while the query ran: what the lake says of its tables stays the lake's.
     pub(crate) fn failed(table: &TableName, error: DataFusionError) -> Self {
         match tributary_lake::Error::from(error) {
-            tributary_lake::Error::Query(source) => Self::Failed { table: table.clone(), source: Box::new(source) },
+            tributary_lake::Error::Query(error) => Self::of_query(table.clone(), &error),
             source => Self::Lake { action: "reading what feeds", table: table.clone(), source: Box::new(source) },
+        }
+    }
+
+    fn of_query(table: TableName, error: &DataFusionError) -> Self {
+        let root = error.find_root();
+        let reason = root.strip_backtrace().lines().next().unwrap_or_default().to_owned();
+        match root {
+            DataFusionError::ResourcesExhausted(_) => Self::OutOfMemory { table, reason },
+            _ => Self::Failed { table, reason: without_values(&reason) },
         }
     }
 
     /// A refusal of the planner: what the lake says of its tables stays the lake's.
     pub(crate) fn planned(table: &TableName, error: DataFusionError) -> Self {
-        match Self::failed(table, error) {
-            Self::Failed { table, source } => Self::Planned { table, source },
-            other => other,
+        match tributary_lake::Error::from(error) {
+            tributary_lake::Error::Query(source) => Self::Planned { table: table.clone(), source },
+            source => Self::Lake { action: "reading what feeds", table: table.clone(), source: Box::new(source) },
         }
     }
 }
@@ -205,6 +256,7 @@ impl Fault for Error {
             | Self::NoSources { .. }
             | Self::Planned { .. }
             | Self::Failed { .. }
+            | Self::OutOfMemory { .. }
             | Self::Volatile { .. }
             | Self::Column { .. }
             | Self::DeclaredSchema { .. }
@@ -233,6 +285,7 @@ impl Fault for Error {
             Self::SourceWentBack { .. } => "GA0014",
             Self::Contended { .. } => "GA0015",
             Self::Cancelled { .. } => "GA0016",
+            Self::OutOfMemory { .. } => "GA0017",
         })
     }
 
@@ -243,6 +296,7 @@ impl Fault for Error {
             Self::TableColumns { table, .. } => format!("tributary ddl {table}"),
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),
             Self::Contended { table, .. } => format!("tributary show history {table}"),
+            Self::OutOfMemory { table, .. } => format!("tributary run --only {table} --memory-limit 4GiB"),
             Self::Failed { table, .. } | Self::Expectation { table, .. } | Self::Cancelled { table } => {
                 format!("tributary run --only {table}")
             }
@@ -261,3 +315,24 @@ impl Fault for Error {
 
 /// What fallible functions of this crate return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::without_values;
+
+    #[test]
+    fn what_the_engine_says_is_kept_without_the_values_of_rows() {
+        for (reason, expected) in [
+            (
+                "Arrow error: Cast error: Cannot cast string 'twelve' to value of Int64 type",
+                "Arrow error: Cast error: Cannot cast string '…' to value of Int64 type",
+            ),
+            ("Arithmetic overflow: Overflow happened on: 9223372036854775807 + -1", "Arithmetic overflow: Overflow happened on: # + -#"),
+            ("Parser error: Error parsing \"it's\" as Date32", "Parser error: Error parsing \"…\" as Date32"),
+            ("Divide by zero error", "Divide by zero error"),
+            ("left open 'secret", "left open '…"),
+        ] {
+            assert_eq!(without_values(reason), expected);
+        }
+    }
+}

@@ -130,9 +130,9 @@ impl<'a> Quarantine<'a> {
     }
 
     /// Replaces the rows of the quarantine; none where it has none and gets none.
-    pub async fn commit(&self, adds: Vec<NewFile>, positions: &[(String, i64)]) -> Result<Option<CommitOutcome>> {
-        let Some(table) = &self.table else { return Ok(None) };
-        let acted = |action| Error::lake(action, &self.name);
+    pub async fn commit(self, adds: Vec<NewFile>, positions: &[(String, i64)]) -> Result<Option<CommitOutcome>> {
+        let Self { table: Some(table), name, .. } = self else { return Ok(None) };
+        let acted = |action| Error::lake(action, &name);
         let removes = table.files().await.map_err(acted("reading"))?;
         if adds.is_empty() && removes.is_empty() {
             return Ok(None);

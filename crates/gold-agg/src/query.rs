@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use tributary_lake::arrow::datatypes::{Field, SchemaRef};
 use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use tributary_lake::datafusion::common::Column as NamedColumn;
-use tributary_lake::datafusion::common::config::Dialect;
+use tributary_lake::datafusion::common::config::{ConfigNonZeroUsize, Dialect};
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
@@ -18,6 +18,11 @@ use tributary_specs::{Column, DataType, GoldSpec, TableName};
 
 use crate::spelling::Spelling;
 use crate::{Error, Options, Result, plan, sources};
+
+/// Bytes of the memory limit for each row of a batch: full batches from 128 MiB on.
+const BATCH_SHARE: usize = 16 << 10;
+/// Rows of a batch at least.
+const BATCH_ROWS_MIN: usize = 256;
 
 /// Which joins the engine plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +89,6 @@ fn session(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, jo
         catalog.register_schema(schema, provider).map_err(refused)?;
     }
     context.register_catalog(&catalogue, Arc::new(catalog));
-    for function in &options.functions {
-        context.register_udf(function.as_ref().clone());
-    }
     {
         let state = context.state_ref();
         let mut state = state.write();
@@ -95,8 +97,26 @@ fn session(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, jo
         settings.sql_parser.enable_ident_normalization = false;
         settings.sql_parser.dialect = Dialect::Databricks;
         settings.optimizer.prefer_hash_join = joins == Joins::Hash;
+        settings.execution.time_zone = Some("UTC".to_owned());
+        // Under a small limit one batch, or what a sort keeps back for merging its runs, must not be all an operator may hold.
+        let memory = lake.options().memory_limit;
+        let rows = settings.execution.batch_size.get().min((memory / BATCH_SHARE).max(BATCH_ROWS_MIN));
+        settings.execution.batch_size = ConfigNonZeroUsize::try_new(rows).map_err(refused)?;
+        settings.execution.sort_spill_reservation_bytes = settings.execution.sort_spill_reservation_bytes.min(memory / 64);
+    }
+    tell_functions(&context);
+    for function in &options.functions {
+        context.register_udf(function.as_ref().clone());
     }
     Ok(context)
+}
+
+/// Functions that go by a setting (`now()` by the time zone) took it when the context was made: they are told anew.
+fn tell_functions(context: &SessionContext) {
+    let state = context.state();
+    let settings = state.config().options();
+    let told = state.scalar_functions().values().filter_map(|function| function.inner().with_updated_config(settings));
+    told.for_each(|function| context.register_udf(function));
 }
 
 /// The context's state, in which it is `now` for every function that asks.

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use tributary_lake::arrow::array::RecordBatch;
-use tributary_lake::datafusion::error::DataFusionError;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use tributary_lake::datafusion::prelude::{DataFrame, ident};
@@ -235,7 +234,7 @@ impl Run<'_> {
                 if let Err(error) = writer.abandon().await {
                     tracing::debug!(view = %self.spec.table, %error, "an unfinished file stays until vacuum");
                 }
-                if may_spill && is_out_of_memory(&error) { Ok(Made::NeedsSpilling) } else { Err(error) }
+                if may_spill && matches!(error, Error::OutOfMemory { .. }) { Ok(Made::NeedsSpilling) } else { Err(error) }
             }
         }
     }
@@ -296,6 +295,7 @@ impl Run<'_> {
         self.ensure_wanted()?;
         let positions: Vec<(String, i64)> = states.iter().map(|state| (app_id(&state.table), version_of(state))).collect();
         let refused = quarantine.finish().await?;
+        let rows_quarantined = quarantine.rows;
         if let Some(why) = quarantine.commit(refused, &positions).await?.and_then(lost) {
             return Ok(Ended::Lost(why));
         }
@@ -325,7 +325,7 @@ impl Run<'_> {
         report.positions = states.iter().map(|state| (state.table.to_string(), version_of(state))).collect();
         report.rows_in = rows_in;
         report.rows_out = rows_out;
-        report.rows_quarantined = quarantine.rows;
+        report.rows_quarantined = rows_quarantined;
         report.rows_ignored = tally.dropped.into_iter().map(|(rule, rows)| (format!("expectation {rule}"), rows)).collect();
         report.expectations = tally.failed;
         report.rows_inserted = rows_out;
@@ -371,8 +371,4 @@ async fn rows_changed(input: &Table, recorded: Option<i64>) -> Result<bool> {
 
 fn has_hash_join(plan: &dyn ExecutionPlan) -> bool {
     plan.name() == "HashJoinExec" || plan.children().into_iter().any(|child| has_hash_join(child.as_ref()))
-}
-
-fn is_out_of_memory(error: &Error) -> bool {
-    matches!(error, Error::Failed { source, .. } if matches!(source.find_root(), DataFusionError::ResourcesExhausted(_)))
 }

@@ -62,7 +62,7 @@ impl Spelling {
     /// Spells every name of a query; its own aliases count as spellings.
     pub fn apply(mut self, statement: &mut Statement) {
         let mut aliases = Aliases(Vec::new());
-        let _ = statement.visit(&mut aliases);
+        let _ = Visit::visit(&*statement, &mut aliases);
         aliases.0.iter().for_each(|alias| self.add(alias));
         let _ = VisitMut::visit(statement, &mut Speller(&self));
     }
@@ -116,7 +116,7 @@ struct Aliases(Vec<String>);
 
 impl Aliases {
     fn add(&mut self, alias: Option<&TableAlias>) {
-        for alias in alias {
+        if let Some(alias) = alias {
             self.0.push(alias.name.value.clone());
             self.0.extend(alias.columns.iter().map(|column| column.name.value.clone()));
         }

@@ -87,6 +87,7 @@ async fn a_failed_refresh_leaves_the_view_as_it_was() -> Result<()> {
     world.replace("silver.orders", &frame!("id: long | amount: long | name: string\n 1 | 5 | twelve")).await?;
     let error = world.run(&spec).await.unwrap_err();
     assert!(matches!(error, Error::Failed { .. }), "{error:?}");
+    assert!(!chain(&error).contains("twelve"), "a row's value is nobody's business: {}", chain(&error));
     assert_eq!((world.version("gold.view").await?, world.rows("gold.view").await?.len()), (1, 1));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use futures::FutureExt;
 use tributary_specs::{ExpectationAction, GoldSpec, Status};
 use tributary_testkit::{FaultyStore, Rule, assert_frames_eq, frame};
 
@@ -25,10 +26,13 @@ async fn a_run_that_lost_its_race_plans_again_and_ends_at_the_newest_inputs() ->
     world.run(&view()).await?;
     world.append("silver.t", &frame!("amount: long\n 2")).await?;
     let rival = store.inner();
-    store.before(Rule::delta_commit().on("gold/total"), 1, move |_| async move {
-        let rival = World::over(rival);
-        rival.append("silver.t", &frame!("amount: long\n 4")).await.unwrap();
-        rival.run(&view()).await.unwrap();
+    store.before(Rule::delta_commit().on("gold/total"), 1, move |_| {
+        tokio::spawn(async move {
+            let rival = World::over(rival);
+            rival.append("silver.t", &frame!("amount: long\n 4")).await.unwrap();
+            rival.run(&view()).await.unwrap();
+        })
+        .map(std::result::Result::unwrap)
     });
     let report = world.run(&view()).await?;
     assert_eq!(report.conflicts, 1);
@@ -44,8 +48,11 @@ async fn an_input_that_moves_meanwhile_is_taken_up_by_the_next_run() -> Result<(
     let world = World::over(Arc::new(store.clone()));
     world.append("silver.t", &frame!("amount: long\n 1")).await?;
     let rival = store.inner();
-    store.before(Rule::delta_commit().on("gold/total"), 2, move |_| async move {
-        World::over(rival).append("silver.t", &frame!("amount: long\n 4")).await.unwrap();
+    store.before(Rule::delta_commit().on("gold/total"), 2, move |_| {
+        tokio::spawn(async move {
+            World::over(rival).append("silver.t", &frame!("amount: long\n 4")).await.unwrap();
+        })
+        .map(std::result::Result::unwrap)
     });
     let report = world.run(&view()).await?;
     assert_eq!(report.positions["silver.t"], 1);

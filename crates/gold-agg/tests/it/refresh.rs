@@ -268,21 +268,21 @@ async fn a_partitioned_view_has_its_rows_in_their_partitions() -> Result<()> {
 /// Two sides that do not fit into memory together: the hash join fails, the sort-merge join spills.
 #[tokio::test]
 async fn a_join_that_does_not_fit_in_memory_is_planned_again_with_sort_merge_joins() -> Result<()> {
-    let world = World::with(crate::world::memory(), 6 << 20);
+    let world = World::with(crate::world::memory(), 24 << 20);
     let rows = |from: i64| {
-        let ids: tributary_lake::arrow::array::Int64Array = (from..from + 60_000).collect();
-        let texts: tributary_lake::arrow::array::StringArray = (0..60_000).map(|at| Some(format!("{at:0>100}"))).collect();
+        let ids: tributary_lake::arrow::array::Int64Array = (from..from + 200_000).collect();
+        let texts: tributary_lake::arrow::array::StringArray = (0..200_000).map(|at| Some(format!("{at:0>100}"))).collect();
         let batch = tributary_lake::arrow::array::RecordBatch::try_from_iter([("id", Arc::new(ids) as _), ("text", Arc::new(texts) as _)]);
         Frame::from(batch.unwrap())
     };
     world.append("silver.a", &rows(0)).await?;
-    world.append("silver.b", &rows(30_000)).await?;
+    world.append("silver.b", &rows(100_000)).await?;
     let spec = GoldSpec::new(
         name("gold.both"),
         "SELECT count(*) AS n, max(a.text) AS a, max(b.text) AS b FROM silver.a JOIN silver.b ON a.id = b.id",
     );
     let report = world.run(&spec).await?;
     assert!(report.notes.iter().any(|note| note.contains("sort-merge")), "{:?}", report.notes);
-    assert_frames_eq!(world.rows("gold.both").await?.select(&["n"]), frame!("n: long\n 30000"));
+    assert_frames_eq!(world.rows("gold.both").await?.select(&["n"]), frame!("n: long\n 100000"));
     Ok(())
 }
