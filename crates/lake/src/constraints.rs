@@ -246,7 +246,10 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("silver.orders") && text.contains("`id` not null") && text.contains("2 rows, first at row 1"), "{text}");
         assert_eq!(error.class(), FaultClass::BadData);
-        assert!(rules.apply(&batch(vec![])).unwrap_err().to_string().contains("column `id` is absent"));
+        let other = super::tests::rules(&[(field("id", DataType::Int64).with_nullable(false), None, None), (field("x", DataType::Int64), None, None)], &[]).unwrap();
+        let absent = other.apply(&batch(vec![("x", Arc::new(Int64Array::from(vec![1])))])).unwrap_err();
+        assert!(absent.to_string().contains("column `id` is absent"), "{absent}");
+        assert_eq!(absent.class(), FaultClass::BadInput);
     }
 
     #[test]

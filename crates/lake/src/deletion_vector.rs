@@ -1,6 +1,5 @@
 //! Which rows a deletion vector marks as deleted.
 
-use delta_kernel::Engine;
 use delta_kernel::actions::deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorageType};
 use roaring::RoaringTreemap;
 

@@ -7,14 +7,19 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use chrono::{DateTime, Utc};
 use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::execution::context::ExecutionProps;
 use datafusion::functions::expr_fn as functions;
 use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Between, BinaryExpr, Case, Expr, ExprSchemable, Like, Operator, cast, lit};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::create_physical_expr;
 use datafusion::physical_plan::PhysicalExpr;
-use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -38,11 +43,16 @@ impl Expression {
             Ok(parsed)
         });
         let parsed = parsed.map_err(|error| error.to_string())?;
-        let schema = DFSchema::try_from(schema.clone()).map_err(|error| error.to_string())?;
+        // A constraint is looked at before nulls are refused, so any column may hold one.
+        let fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let plain = |error: DataFusionError| error.strip_backtrace();
+        let schema = Arc::new(DFSchema::try_from(Schema::new(fields)).map_err(plain)?);
         let translated = Translator { schema: &schema, now }.expression(&parsed)?;
         let mut columns: Vec<String> = translated.column_refs().into_iter().map(|column| column.name.clone()).collect();
         columns.sort_unstable();
-        let physical = SessionContext::new().create_physical_expr(translated, &schema).map_err(|error| error.strip_backtrace())?;
+        let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::clone(&schema)).build());
+        let coerced = simplifier.coerce(translated, &schema).and_then(|expression| simplifier.simplify(expression)).map_err(plain)?;
+        let physical = create_physical_expr(&coerced, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default()).map_err(plain)?;
         Ok(Self { physical, columns })
     }
 
@@ -355,7 +365,7 @@ fn operation(left: Expr, operator: Operator, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), operator, Box::new(right)))
 }
 
-fn find<'a>(fields: impl Iterator<Item = &'a arrow::datatypes::Field> + Clone, name: &str) -> Result<&'a arrow::datatypes::Field, Reason> {
+fn find<'a>(fields: impl Iterator<Item = &'a Field> + Clone, name: &str) -> Result<&'a Field, Reason> {
     fields
         .clone()
         .find(|field| field.name() == name)
@@ -484,7 +494,7 @@ fn chrono_format(format: &Expr) -> Result<String, Reason> {
 mod tests {
     use super::*;
     use arrow::array::{AsArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray, TimestampMicrosecondArray};
-    use arrow::datatypes::{Field, Int32Type};
+    use arrow::datatypes::Int32Type;
 
     /// One row: Amount 12.50, Qty 5, Name "Ada", At 2026-02-06T12:34:56Z, Day 2026-02-06, Who.Given "Ada", Nothing null.
     fn row() -> RecordBatch {
@@ -555,7 +565,8 @@ mod tests {
             ("date_format(at, 'EEEE')", "EEEE"),
             ("date_format(at, 'MMM')", "MMM"),
             ("substring(name, 0, 2)", "counts from 1"),
-            ("element_at(map('a', 1), 'a')", "element_at"),
+            ("element_at(array(1), 1)", "array"),
+            ("pmod(qty, 2) = 1", "pmod"),
             ("cast(at as string)", "cast"),
             ("amount / 3", "division of decimals"),
             ("name > qty", "compared"),

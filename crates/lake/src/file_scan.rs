@@ -8,7 +8,6 @@ use datafusion::common::ScalarValue;
 use futures::stream::{BoxStream, StreamExt};
 use object_store::path::Path;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection, RowSelector};
-use parquet::arrow::async_reader::ParquetObjectReader;
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use parquet::errors::ParquetError;
 use roaring::RoaringTreemap;
@@ -16,6 +15,7 @@ use url::Url;
 
 use crate::log::Log;
 use crate::partition::{self, PartitionValues};
+use crate::stored_file::StoredFile;
 use crate::{Error, Result, align};
 
 /// Rows handed on at once.
@@ -55,10 +55,7 @@ impl FileScan {
     pub(crate) async fn open(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let partition_columns: Vec<String> = self.partition_values.keys().cloned().collect();
         let wanted = Arc::new(partition::file_schema(&self.schema, &partition_columns));
-        let mut reader = ParquetObjectReader::new(Arc::clone(&self.log.store), self.place()?);
-        if let Some(size) = self.size {
-            reader = reader.with_file_size(size);
-        }
+        let mut reader = StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size };
         let metadata = ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await.map_err(|error| self.failed(error))?;
         let metadata = in_microseconds(metadata).map_err(|error| self.failed(error))?;
         let columns = metadata.schema().fields().iter().enumerate().filter(|(_, field)| is_wanted(&wanted, field)).map(|(index, _)| index);

@@ -46,6 +46,7 @@ mod read_files;
 mod state;
 mod stats;
 mod stats_read;
+mod stored_file;
 mod stores;
 mod table;
 mod time_travel;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int64Array, ListBuilder, Int32Builder, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
+use arrow::array::{Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int64Array, ListBuilder, Int32Builder, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
 use arrow::datatypes::{DataType as ArrowType, Field, Fields};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator, binary_expr};
@@ -134,7 +134,10 @@ fn filter(batch: &RecordBatch, (column, operator, row): (usize, usize, usize)) -
         _ => Operator::NotEq,
     };
     let array = batch.column_by_name(name)?;
-    let value = ScalarValue::try_from_array(array, row % batch.num_rows().max(1)).ok()?;
+    if array.is_empty() {
+        return None;
+    }
+    let value = ScalarValue::try_from_array(array, row % array.len()).ok()?;
     (!value.is_null()).then(|| binary_expr(column, operator, lit(value)))
 }
 

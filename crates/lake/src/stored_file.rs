@@ -1,0 +1,53 @@
+//! A Parquet file in an object store, as its reader asks for it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryFutureExt;
+use futures::future::{BoxFuture, FutureExt};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::AsyncFileReader;
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+/// Bytes fetched from the end of a file at first: most footers fit, so that one request opens a file.
+const FOOTER_BYTES: u64 = 64 << 10;
+
+/// A file of known or unknown size.
+#[derive(Debug)]
+pub(crate) struct StoredFile {
+    pub store: Arc<dyn ObjectStore>,
+    pub place: Path,
+    pub size: Option<u64>,
+}
+
+impl AsyncFileReader for StoredFile {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        async move { self.store.get_range(&self.place, range).await }.map_err(ParquetError::from).boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
+        async move { self.store.get_ranges(&self.place, &ranges).await }.map_err(ParquetError::from).boxed()
+    }
+
+    fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, Result<Arc<ParquetMetaData>>> {
+        async move {
+            let size = match self.size {
+                Some(size) => size,
+                None => self.store.head(&self.place).await?.size,
+            };
+            let mut reader = ParquetMetaDataReader::new().with_prefetch_hint(usize::try_from(FOOTER_BYTES.min(size)).ok());
+            if let Some(options) = options {
+                reader = reader
+                    .with_metadata_options(Some(options.metadata_options().clone()))
+                    .with_column_index_policy(options.column_index_policy())
+                    .with_offset_index_policy(options.offset_index_policy());
+            }
+            Ok(Arc::new(reader.load_and_finish(self, size).await?))
+        }
+        .boxed()
+    }
+}
