@@ -6,7 +6,7 @@ use tributary_specs::DataType;
 
 use crate::column::Refused;
 use crate::decoded::{IgnoreReason, ReasonCode};
-use crate::decoder::{Decoder, Outcome, Verdict};
+use crate::decoder::{Decoder, Outcome, Scratch, Verdict};
 use crate::envelope::{Envelope, Image, Side};
 use crate::error::Error;
 use crate::ignored;
@@ -15,7 +15,7 @@ use crate::json::{Broken, Cursor, Kind, Text};
 use crate::layout::{Field, Layout, Slot};
 use crate::position::{Claim, Placed};
 use crate::record::{Header, Record};
-use crate::row::{Found, Halt, Rules, read_row};
+use crate::row::{AboutRow, Found, Halt, Rules, read_row};
 use crate::source::Source;
 use crate::system::SourceRow;
 use crate::wire::Wire;
@@ -61,7 +61,7 @@ impl Op {
 
 /// The bytes of a value as text; a byte-order mark in front is no part of it. `None` = not UTF-8.
 pub(crate) fn utf8(value: &[u8]) -> Option<&[u8]> {
-    std::str::from_utf8(value).ok()?;
+    simdutf8::basic::from_utf8(value).ok()?;
     Some(value.strip_prefix(b"\xef\xbb\xbf").unwrap_or(value))
 }
 
@@ -118,15 +118,19 @@ impl Decoder {
             let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
             let rules = Rules { policy, undeclared };
             let (rows, before) = (&mut table.rows, &mut table.before);
-            Envelope::read::<Halt>(&mut cursor, orders, |side, cursor| match side {
+            Envelope::read::<Halt>(&mut cursor, orders, |side, again, cursor| match side {
                 Side::After => {
-                    rows.iter_mut().for_each(|(_, column)| column.truncate(row));
-                    after_found.clear();
+                    if again {
+                        rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+                        after_found.clear();
+                    }
                     read_row(reader, cursor, layout, rows, row, rules, after_found)
                 }
                 Side::Before => {
-                    before.truncate(row);
-                    before_found.clear();
+                    if again {
+                        before.truncate(row);
+                        before_found.clear();
+                    }
                     let Some(fields) = before.fields() else { return Ok(()) };
                     read_row(reader, cursor, layout, fields, row, rules, before_found)
                 }
@@ -153,7 +157,9 @@ impl Decoder {
         {
             return Ok(Verdict::Ignored(IgnoreReason::Signal));
         }
-        self.envelope_row(record, value, row, op, &payload, &envelope, found)
+        let mut envelope = envelope;
+        let source = envelope.source.take().unwrap_or_default();
+        self.envelope_row(record, value, row, op, &payload, &envelope, &source, found)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -165,18 +171,20 @@ impl Decoder {
         op: Op,
         payload: &Payload,
         envelope: &Envelope<'r>,
+        source: &Source<'r>,
         found: &mut (Found<'r>, Found<'r>),
     ) -> Outcome {
-        let source = envelope.source.clone().unwrap_or_default();
         let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
-        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, &source, row);
+        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, source, row);
         let trusted = self.declared_full || source.sends_full_rows() || shown_full;
         match op {
             Op::Read | Op::Create | Op::Update => {
                 if envelope.after == Image::None {
                     return Ok(Verdict::Rejected(ReasonCode::MissingRow, format!("a {} without its row", op.name())));
                 }
-                self.see_nulls(payload.shape, &source, row, &found.0.unavailable);
+                if payload.shape == Shape::Bare {
+                    self.table.seen_null |= found.0.nulls;
+                }
             }
             Op::Delete => {
                 self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
@@ -198,14 +206,19 @@ impl Decoder {
                 found.0.clear();
             }
         }
-        let full = self.table.before.fields().is_some_and(|fields| fields.first().is_some_and(|(_, field)| field.len() > row));
-        if envelope.before != Image::None && trusted && full && op != Op::Truncate {
+        if envelope.before == Image::None {
+            // A first image may have been followed by a null one.
+            if envelope.duplicates > 0 {
+                self.table.before.truncate(row);
+            }
+            self.table.before.push_null();
+        } else if trusted && op != Op::Truncate {
             self.table.before.close().map_err(too_large)?;
         } else {
             self.table.before.truncate(row);
             self.table.before.push_null();
         }
-        let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction, source: &source };
+        let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction, source };
         let verdict = self.finish_row(record, row, op, &about, &found.0)?;
         if matches!(verdict, Verdict::Row) {
             self.shown_full = shown_full;
@@ -235,23 +248,11 @@ impl Decoder {
         let Some(fields) = table.before.fields() else { return false };
         layout.fields.iter().any(|field| match field.slot {
             Slot::Column(column) => {
-                let takes_null = if is_bare { table.seen_null.get(column).copied().unwrap_or(false) } else { field.shows_null };
+                let takes_null = if is_bare { column < 64 && table.seen_null >> column & 1 == 1 } else { field.shows_null };
                 takes_null && fields.get(column).is_some_and(|(_, values)| values.is_valid(row))
             }
             _ => false,
         })
-    }
-
-    /// Remembers which columns take nulls, where no schema says so and it matters.
-    fn see_nulls(&mut self, shape: Shape, source: &Source<'_>, row: usize, unavailable: &[usize]) {
-        if shape != Shape::Bare || self.declared_full || source.sends_full_rows() {
-            return;
-        }
-        for (column, seen) in self.table.seen_null.iter_mut().enumerate() {
-            if !*seen && self.table.rows.get(column).is_some_and(|(_, values)| !values.is_valid(row)) && !unavailable.contains(&column) {
-                *seen = true;
-            }
-        }
     }
 
     /// Takes a row image again, into the business columns.
@@ -355,6 +356,7 @@ impl Decoder {
         {
             return Ok(Verdict::Ignored(reason));
         }
+        found.0.about = AboutRow::default();
         self.image_at(&payload, &mut cursor, row, &mut found.0)?;
         close(&mut cursor, &payload)?;
         let about = std::mem::take(&mut found.0.about);
@@ -436,7 +438,8 @@ impl Decoder {
         self.note_lost(found);
         let position = (!record.topic.is_empty()).then(|| format!("{}/{:010}/{:020}", record.topic, record.partition, record.offset));
         let position = position.as_ref().map(String::as_bytes);
-        self.ours.provenance.push(record, position, None, &rescued(found)).map_err(too_large)?;
+        write_rescued(found, &mut self.scratch.rescued);
+        self.ours.provenance.push(record, position, None, &self.scratch.rescued).map_err(too_large)?;
         Ok(Verdict::Row)
     }
 
@@ -475,20 +478,19 @@ impl Decoder {
         if placeless {
             claim.position = None;
         }
-        let mut server = Vec::new();
-        about.source.write_server(&mut server);
+        about.source.write_server(&mut self.scratch.server);
         let track = self.tracks.get(record.topic, record.partition);
-        let placed: Placed = match track.place(&claim, &server, record.offset, self.backwards) {
+        let placed: Placed = match track.place(&claim, &self.scratch.server, record.offset, self.backwards) {
             Ok(placed) => placed,
-            Err((from, to)) => return Ok(Verdict::Stopped(self.backwards_error(record, &from, &to))),
+            Err((from, to)) => return Ok(Verdict::Stopped(Box::new(self.backwards_error(record, &from, &to)))),
         };
         if let Some(verdict) = self.push_key_change(record, row, op)? {
             return Ok(verdict);
         }
-        let mut position = Vec::with_capacity(50);
-        placed.position.write(&mut position);
-        self.push_ours(record, op, about, found, &server, &position)?;
-        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, &server);
+        self.scratch.position.clear();
+        placed.position.write(&mut self.scratch.position);
+        self.push_ours(record, op, about, found)?;
+        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, &self.scratch.server);
         self.counts.repeated += u64::from(placed.repeated);
         self.counts.placeless += u64::from(claim.position.is_none());
         self.note_lost(found);
@@ -518,26 +520,33 @@ impl Decoder {
         op: Op,
         about: &About<'_>,
         found: &Found<'_>,
-        server: &[u8],
-        position: &[u8],
     ) -> Result<(), Halt> {
         let source = about.source;
-        let connector = plain(source.connector)?;
-        let database = plain(source.database)?;
-        let schema = plain(source.schema)?;
-        let table = plain(source.table)?;
-        let snapshot = plain(source.snapshot)?;
-        let tx_id = plain(about.transaction.or(source.tx_id).or(source.gtid))?;
+        let Scratch { server, position, rescued } = &mut self.scratch;
+        write_rescued(found, rescued);
         let ts_us = source.ts_micros();
+        let server = (!server.is_empty()).then_some(server.as_slice());
+        let tx_id = about.transaction.or(source.tx_id).or(source.gtid);
+        let texts = [source.connector, source.database, source.schema, source.table, source.snapshot, tx_id];
+        let mut owned: [Option<Vec<u8>>; 6] = Default::default();
+        if texts.iter().flatten().any(|text| text.escaped) {
+            for (owned, text) in owned.iter_mut().zip(texts) {
+                *owned = resolved(text)?;
+            }
+        }
+        let text = |at: usize| match &owned[at] {
+            Some(owned) => Some(owned.as_slice()),
+            None => texts[at].map(|text| text.raw),
+        };
         let source_row = SourceRow {
-            connector: connector.as_deref(),
-            database: database.as_deref(),
-            schema: schema.as_deref(),
-            table: table.as_deref(),
-            snapshot: snapshot.as_deref(),
+            connector: text(0),
+            database: text(1),
+            schema: text(2),
+            table: text(3),
+            snapshot: text(4),
             ts_us,
-            tx_id: tx_id.as_deref(),
-            server: (!server.is_empty()).then_some(server),
+            tx_id: text(5),
+            server,
         };
         let names = &self.table.rows;
         let unavailable = found.unavailable.iter().map(|column| names.get(*column).map_or("", |(name, _)| name.as_str()));
@@ -545,7 +554,7 @@ impl Decoder {
             change.push(op.name(), unavailable, &source_row).map_err(too_large)?;
         }
         let event_time = ts_us.or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
-        self.ours.provenance.push(record, Some(position), event_time, &rescued(found)).map_err(too_large)
+        self.ours.provenance.push(record, Some(position.as_slice()), event_time, rescued).map_err(too_large)
     }
 
     fn note_lost(&mut self, found: &Found<'_>) {
@@ -812,21 +821,19 @@ fn unquoted(value: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// `_rescued_data`: a JSON object, or nothing.
-fn rescued(found: &Found<'_>) -> Vec<u8> {
-    if found.rescued.is_empty() {
-        return Vec::new();
+fn write_rescued(found: &Found<'_>, out: &mut Vec<u8>) {
+    out.clear();
+    if !found.rescued.is_empty() {
+        out.push(b'{');
+        out.extend_from_slice(&found.rescued);
+        out.push(b'}');
     }
-    [b"{", found.rescued.as_slice(), b"}"].concat()
 }
 
-/// A text without escapes.
-fn plain(text: Option<Text<'_>>) -> Result<Option<Cow<'_, [u8]>>, Broken> {
-    let Some(text) = text else { return Ok(None) };
-    if !text.escaped {
-        return Ok(Some(Cow::Borrowed(text.raw)));
-    }
+/// A text with its escapes resolved.
+fn resolved(text: Option<Text<'_>>) -> Result<Option<Vec<u8>>, Broken> {
     let mut scratch = Vec::new();
-    Ok(Some(Cow::Owned(text.resolve(&mut scratch)?.to_vec())))
+    text.map(|text| Ok(text.resolve(&mut scratch)?.to_vec())).transpose()
 }
 
 fn too_large(_: Refused) -> Halt {

@@ -7,11 +7,22 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBufferBuilder, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType};
 
 use crate::scalar::Scalar;
+
+/// Ten to the power of the index.
+const LIMITS: [u64; 20] = {
+    let mut limits = [1; 20];
+    let mut at = 1;
+    while at < 20 {
+        limits[at] = limits[at - 1] * 10;
+        at += 1;
+    }
+    limits
+};
 
 /// Why a value did not go into a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +37,13 @@ pub(crate) enum Refused {
 #[derive(Debug)]
 pub(crate) struct Column {
     data_type: DataType,
-    nulls: NullBufferBuilder,
+    nulls: Validity,
     values: Values,
 }
 
 #[derive(Debug)]
 enum Values {
-    Boolean(BooleanBufferBuilder),
+    Boolean(Bits),
     Byte(Vec<i8>),
     Short(Vec<i16>),
     Integer(Vec<i32>),
@@ -48,6 +59,106 @@ enum Values {
     List(Vec<i32>, Box<Column>),
     Struct(Vec<(String, Column)>),
     Map(Vec<i32>, Box<(Column, Column)>),
+}
+
+/// A row of bits.
+#[derive(Debug, Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Bits {
+    #[inline(always)]
+    fn push(&mut self, bit: bool) {
+        let at = self.len % 8;
+        if at == 0 {
+            self.bytes.push(0);
+        }
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit) << at;
+        }
+        self.len += 1;
+    }
+
+    fn push_zeros(&mut self, count: usize) {
+        self.len += count;
+        self.bytes.resize(self.len.div_ceil(8), 0);
+    }
+
+    fn get(&self, at: usize) -> bool {
+        self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+    }
+
+    fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.len = len;
+            self.bytes.truncate(len.div_ceil(8));
+            if let (Some(last), 1..) = (self.bytes.last_mut(), len % 8) {
+                *last &= (1 << (len % 8)) - 1;
+            }
+        }
+    }
+
+    fn take(&mut self) -> BooleanBuffer {
+        let (bytes, len) = (take(&mut self.bytes), std::mem::take(&mut self.len));
+        BooleanBuffer::new(Buffer::from_vec(bytes), 0, len)
+    }
+}
+
+/// Which rows are not null; bits only from the first null on.
+#[derive(Debug, Default)]
+struct Validity {
+    bits: Option<Bits>,
+    len: usize,
+}
+
+impl Validity {
+    #[inline(always)]
+    fn push(&mut self, valid: bool) {
+        match &mut self.bits {
+            Some(bits) => bits.push(valid),
+            None if valid => {}
+            None => self.first_null(),
+        }
+        self.len += 1;
+    }
+
+    fn push_nulls(&mut self, count: usize) {
+        if count > 0 && self.bits.is_none() {
+            self.push(false);
+            return self.push_nulls(count - 1);
+        }
+        if let Some(bits) = &mut self.bits {
+            bits.push_zeros(count);
+        }
+        self.len += count;
+    }
+
+    #[cold]
+    fn first_null(&mut self) {
+        let mut bits = Bits { bytes: vec![0xff; self.len / 8], len: self.len / 8 * 8 };
+        (0..self.len % 8).for_each(|_| bits.push(true));
+        bits.push(false);
+        self.bits = Some(bits);
+    }
+
+    #[inline]
+    fn is_valid(&self, row: usize) -> bool {
+        row < self.len && self.bits.as_ref().is_none_or(|bits| bits.get(row))
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        if let Some(bits) = &mut self.bits {
+            bits.truncate(len);
+        }
+    }
+
+    fn take(&mut self) -> Option<NullBuffer> {
+        self.len = 0;
+        self.bits.take().map(|mut bits| NullBuffer::new(bits.take()))
+    }
 }
 
 #[derive(Debug)]
@@ -105,7 +216,7 @@ impl Column {
     /// An empty column.
     pub(crate) fn new(data_type: &DataType) -> Self {
         let values = match data_type {
-            DataType::Boolean => Values::Boolean(BooleanBufferBuilder::new(0)),
+            DataType::Boolean => Values::Boolean(Bits::default()),
             DataType::Byte => Values::Byte(Vec::new()),
             DataType::Short => Values::Short(Vec::new()),
             DataType::Integer => Values::Integer(Vec::new()),
@@ -124,7 +235,7 @@ impl Column {
             }
             DataType::Map(key, value) => Values::Map(vec![0], Box::new((Self::new(key), Self::new(value)))),
         };
-        Self { data_type: data_type.clone(), nulls: NullBufferBuilder::new(0), values }
+        Self { data_type: data_type.clone(), nulls: Validity::default(), values }
     }
 
     /// The type.
@@ -135,14 +246,14 @@ impl Column {
     /// Rows so far.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.nulls.len()
+        self.nulls.len
     }
 
     /// Appends a null.
     #[inline]
     pub(crate) fn push_null(&mut self) {
         match &mut self.values {
-            Values::Boolean(values) => values.append(false),
+            Values::Boolean(values) => values.push(false),
             Values::Byte(values) => values.push(0),
             Values::Short(values) => values.push(0),
             Values::Integer(values) | Values::Date(values) => values.push(0),
@@ -155,16 +266,31 @@ impl Column {
                 values.offsets.push(last);
             }
             Values::List(offsets, _) | Values::Map(offsets, _) => offsets.push(offsets.last().copied().unwrap_or(0)),
-            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.push_null()),
+            // Its fields catch up when one of them is needed.
+            Values::Struct(_) => {}
         }
-        self.nulls.append_null();
+        self.nulls.push(false);
     }
 
     /// Appends nulls until there are so many rows.
     pub(crate) fn fill(&mut self, rows: usize) {
-        while self.len() < rows {
-            self.push_null();
+        let Some(missing) = rows.checked_sub(self.len()).filter(|missing| *missing > 0) else { return };
+        match &mut self.values {
+            Values::Boolean(values) => (0..missing).for_each(|_| values.push(false)),
+            Values::Byte(values) => values.resize(rows, 0),
+            Values::Short(values) => values.resize(rows, 0),
+            Values::Integer(values) | Values::Date(values) => values.resize(rows, 0),
+            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.resize(rows, 0),
+            Values::Float(values) => values.resize(rows, 0.0),
+            Values::Double(values) => values.resize(rows, 0.0),
+            Values::Decimal(values, ..) => values.resize(rows, 0),
+            Values::Text(Bytes { offsets, .. })
+            | Values::Binary(Bytes { offsets, .. })
+            | Values::List(offsets, _)
+            | Values::Map(offsets, _) => offsets.resize(rows + 1, offsets.last().copied().unwrap_or(0)),
+            Values::Struct(_) => {}
         }
+        self.nulls.push_nulls(missing);
     }
 
     /// Cuts back to so many rows, and drops what belongs to a nested row that was not closed.
@@ -200,7 +326,7 @@ impl Column {
             Values::Text(values) | Values::Binary(values) => values.push(bytes)?,
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.append_non_null();
+        self.nulls.push(true);
         Ok(())
     }
 
@@ -211,7 +337,58 @@ impl Column {
             Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(value),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.append_non_null();
+        self.nulls.push(true);
+        Ok(())
+    }
+
+    /// Appends a whole number where the type holds it.
+    #[inline(always)]
+    pub(crate) fn push_whole(&mut self, value: i64) -> Result<(), Refused> {
+        match &mut self.values {
+            Values::Long(values) => values.push(value),
+            Values::Integer(values) => values.push(i32::try_from(value).map_err(|_| Refused::DoesNotFit)?),
+            _ => return self.push(Scalar::Integer(value)),
+        }
+        self.nulls.push(true);
+        Ok(())
+    }
+
+    /// Appends µs to a `timestamp` or `timestamp_ntz` column without ado; `false` = it is another type.
+    #[inline(always)]
+    pub(crate) fn push_micros(&mut self, micros: i64) -> bool {
+        match &mut self.values {
+            Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(micros),
+            _ => return false,
+        }
+        self.nulls.push(true);
+        true
+    }
+
+    /// Appends an unscaled number to a `decimal` column of this very scale, where it fits; `false` = it does not.
+    #[inline(always)]
+    pub(crate) fn push_unscaled(&mut self, unscaled: i64, scale: i32) -> bool {
+        match &mut self.values {
+            Values::Decimal(values, precision, own) if i32::from(*own) == scale => {
+                let fits = LIMITS.get(usize::from(*precision)).is_none_or(|limit| unscaled.unsigned_abs() < *limit);
+                if !fits {
+                    return false;
+                }
+                values.push(i128::from(unscaled));
+            }
+            _ => return false,
+        }
+        self.nulls.push(true);
+        true
+    }
+
+    /// Appends text, to a `string` column without ado.
+    #[inline(always)]
+    pub(crate) fn push_text(&mut self, text: &[u8]) -> Result<(), Refused> {
+        match &mut self.values {
+            Values::Text(values) => values.push(text)?,
+            _ => return self.push(Scalar::Text(text)),
+        }
+        self.nulls.push(true);
         Ok(())
     }
 
@@ -221,14 +398,14 @@ impl Column {
             Values::Integer(values) => values.push(value),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.append_non_null();
+        self.nulls.push(true);
         Ok(())
     }
 
     /// Appends a value if the type holds it exactly. Nothing is appended when it is refused.
     #[inline]
     pub(crate) fn push(&mut self, scalar: Scalar<'_>) -> Result<(), Refused> {
-        if scalar == Scalar::Null {
+        if matches!(scalar, Scalar::Null) {
             self.push_null();
             return Ok(());
         }
@@ -255,7 +432,7 @@ impl Column {
             }
             Values::Double(values) => values.push(double(scalar)?),
             Values::Float(values) => values.push(float(scalar)?),
-            Values::Boolean(values) => values.append(match scalar {
+            Values::Boolean(values) => values.push(match scalar {
                 Scalar::Boolean(value) => value,
                 Scalar::Integer(value @ (0 | 1)) => value == 1,
                 _ => return Err(Refused::DoesNotFit),
@@ -271,13 +448,13 @@ impl Column {
             }),
             Values::List(..) | Values::Struct(_) | Values::Map(..) => return Err(Refused::DoesNotFit),
         }
-        self.nulls.append_non_null();
+        self.nulls.push(true);
         Ok(())
     }
 
     /// Whether the row is not null.
     pub(crate) fn is_valid(&self, row: usize) -> bool {
-        row < self.nulls.len() && self.nulls.is_valid(row)
+        self.nulls.is_valid(row)
     }
 
     /// The value of a row of a column that is not nested.
@@ -286,7 +463,7 @@ impl Column {
             return Some(Scalar::Null);
         }
         Some(match &self.values {
-            Values::Boolean(values) => Scalar::Boolean(values.get_bit(row)),
+            Values::Boolean(values) => Scalar::Boolean(values.get(row)),
             Values::Byte(values) => Scalar::Integer(i64::from(*values.get(row)?)),
             Values::Short(values) => Scalar::Integer(i64::from(*values.get(row)?)),
             Values::Integer(values) => Scalar::Integer(i64::from(*values.get(row)?)),
@@ -330,10 +507,14 @@ impl Column {
         }
     }
 
-    /// The fields of a struct.
+    /// The fields of a struct, each with as many rows as the struct.
     pub(crate) fn fields(&mut self) -> Option<&mut Vec<(String, Column)>> {
+        let rows = self.len();
         match &mut self.values {
-            Values::Struct(fields) => Some(fields),
+            Values::Struct(fields) => {
+                fields.iter_mut().for_each(|(_, field)| field.fill(rows));
+                Some(fields)
+            }
             _ => None,
         }
     }
@@ -361,14 +542,14 @@ impl Column {
 
     /// Ends a row of a list, map or struct whose parts have been appended.
     pub(crate) fn close(&mut self) -> Result<(), Refused> {
-        let rows = self.nulls.len() + 1;
+        let rows = self.nulls.len + 1;
         match &mut self.values {
             Values::List(offsets, element) => offsets.push(i32::try_from(element.len()).map_err(|_| Refused::TooLarge)?),
             Values::Map(offsets, entries) => offsets.push(i32::try_from(entries.0.len()).map_err(|_| Refused::TooLarge)?),
             Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.fill(rows)),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.append_non_null();
+        self.nulls.push(true);
         Ok(())
     }
 
@@ -377,9 +558,10 @@ impl Column {
     /// # Errors
     /// What Arrow says when the parts do not fit together, which would be a bug of this crate.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let nulls = self.nulls.finish();
+        let rows = self.len();
+        let nulls = self.nulls.take();
         Ok(match &mut self.values {
-            Values::Boolean(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            Values::Boolean(values) => Arc::new(BooleanArray::new(values.take(), nulls)),
             Values::Byte(values) => Arc::new(Int8Array::try_new(take(values).into(), nulls)?),
             Values::Short(values) => Arc::new(Int16Array::try_new(take(values).into(), nulls)?),
             Values::Integer(values) => Arc::new(Int32Array::try_new(take(values).into(), nulls)?),
@@ -407,6 +589,7 @@ impl Column {
             }
             Values::Struct(fields) => {
                 let Arrow::Struct(names) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
+                fields.iter_mut().for_each(|(_, field)| field.fill(rows));
                 let arrays = fields.iter_mut().map(|(_, field)| field.finish()).collect::<Result<Vec<_>, _>>()?;
                 Arc::new(StructArray::try_new(names, arrays, nulls)?)
             }

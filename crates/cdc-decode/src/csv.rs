@@ -7,7 +7,7 @@ use crate::decoded::{IgnoreReason, ReasonCode};
 use crate::decoder::{Decoder, Outcome, Verdict};
 use crate::json::write_text;
 use crate::layout::Slot;
-use crate::read::{Lost, Problem, decode, number_text, time_text};
+use crate::read::{Lost, Problem, decode, number_text, time_text, wanted};
 use crate::record::Record;
 use crate::row::{Found, Halt};
 use crate::scalar::Scalar;
@@ -195,7 +195,7 @@ impl Decoder {
                 rescue(found);
                 return Ok(());
             }
-            None => Problem::WrongType { found: "text", wanted: column.data_type().to_string() },
+            None => Problem::WrongType { found: "text", wanted: wanted(wire) },
         };
         if policy == SchemaPolicy::Rescue && problem != Problem::TooLarge {
             column.truncate(row);

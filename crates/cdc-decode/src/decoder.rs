@@ -58,6 +58,7 @@ pub struct Decoder {
     /// Flattened: whether deletes come as rows, so that a null value says nothing more.
     pub(crate) deletes_are_rows: bool,
     pub(crate) counts: Counts,
+    pub(crate) scratch: Scratch,
     pub(crate) csv: Csv,
     raw: Raw,
 }
@@ -71,6 +72,14 @@ pub(crate) struct Counts {
     pub duplicates: u64,
 }
 
+/// Buffers used again for every record.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub position: Vec<u8>,
+    pub server: Vec<u8>,
+    pub rescued: Vec<u8>,
+}
+
 /// What became of a record.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -78,7 +87,7 @@ pub(crate) enum Verdict {
     Row,
     Ignored(IgnoreReason),
     Rejected(ReasonCode, String),
-    Stopped(Error),
+    Stopped(Box<Error>),
     /// The table's columns have changed; it must be read again.
     Again,
 }
@@ -133,6 +142,7 @@ impl Decoder {
             shown_full: false,
             deletes_are_rows: false,
             counts: Counts::default(),
+            scratch: Scratch::default(),
             csv,
             raw: Raw::default(),
         })
@@ -213,7 +223,7 @@ impl Decoder {
                 Verdict::Ignored(reason) => *decoded.ignored.entry(reason).or_default() += 1,
                 Verdict::Rejected(reason, message) => decoded.rejects.push(Reject { index, reason, message }),
                 Verdict::Stopped(error) => {
-                    decoded.stop = Some(error);
+                    decoded.stop = Some(*error);
                     break;
                 }
                 Verdict::Again => {
@@ -290,7 +300,7 @@ impl Decoder {
             Problem::WrongType { found, wanted } => {
                 Verdict::Rejected(ReasonCode::WrongType, format!("column {name} of type {data_type}: {found} where {wanted} is due"))
             }
-            Problem::Undeclared { found, choices } => Verdict::Stopped(Error::EncodingUndeclared {
+            Problem::Undeclared { found, choices } => Verdict::Stopped(Box::new(Error::EncodingUndeclared {
                 feed: self.feed.clone(),
                 column: name,
                 found,
@@ -299,7 +309,7 @@ impl Decoder {
                 topic: record.topic.to_owned(),
                 partition: record.partition,
                 offset: record.offset,
-            }),
+            })),
             Problem::DoesNotFit(wanted) => {
                 let message = format!("column {name} of type {data_type} does not hold a value of type {wanted}");
                 match self.table.policy() {
@@ -331,15 +341,15 @@ impl Decoder {
         }
     }
 
-    pub(crate) fn frozen(&self, record: &Record<'_>, column: &str, problem: &str) -> Error {
-        Error::Frozen {
+    pub(crate) fn frozen(&self, record: &Record<'_>, column: &str, problem: &str) -> Box<Error> {
+        Box::new(Error::Frozen {
             feed: self.feed.clone(),
             column: column.to_owned(),
             problem: problem.to_owned(),
             topic: record.topic.to_owned(),
             partition: record.partition,
             offset: record.offset,
-        }
+        })
     }
 
     /// Decides on a field that bare JSON brings and the table does not have, from all its values in the rest of the batch.
@@ -481,6 +491,7 @@ pub(crate) fn reason_of(broken: crate::json::Broken) -> ReasonCode {
 /// The partitions met, the last one found at once.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
+    /// Only asked beyond the first few partitions.
     places: HashMap<String, HashMap<i32, usize>>,
     tracks: Vec<(String, i32, Track)>,
     last: usize,
@@ -498,6 +509,11 @@ impl Tracks {
     }
 
     fn place(&mut self, topic: &str, partition: i32) -> usize {
+        const FEW: usize = 16;
+        let is = |(known, number, _): &(String, i32, Track)| *number == partition && known == topic;
+        if let Some(place) = self.tracks.iter().take(FEW).position(is) {
+            return place;
+        }
         if let Some(place) = self.places.get(topic).and_then(|partitions| partitions.get(&partition)) {
             return *place;
         }

@@ -1,7 +1,7 @@
 //! Debezium's envelope: before, after, source and the operation.
 
 use crate::json::{Broken, Cursor, Kind, Text};
-use crate::order::Order;
+use crate::order::{Found, Order};
 use crate::source::{self, Source};
 
 /// A row image of an envelope.
@@ -70,7 +70,8 @@ pub(crate) struct Orders {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an envelope; each row image goes to `image`, which must take the object at the cursor.
+    /// Reads an envelope; each row image goes to `image`, which must take the object at the cursor and is told whether that
+    /// side has come before.
     ///
     /// # Errors
     /// Those of `image`, and broken JSON.
@@ -78,50 +79,77 @@ impl<'a> Envelope<'a> {
     pub(crate) fn read<E: From<Broken>>(
         cursor: &mut Cursor<'a>,
         orders: &mut Orders,
-        mut image: impl FnMut(Side, &mut Cursor<'a>) -> Result<(), E>,
+        mut image: impl FnMut(Side, bool, &mut Cursor<'a>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut envelope = Self::default();
         let mut members = cursor.object()?;
         let mut at = 0;
-        while let Some(member) = orders.envelope.next(cursor, &mut members, &mut at, Member::named)? {
-            match (member, cursor.kind()?) {
-                (Member::Before, Kind::Object) => {
-                    envelope.duplicates += u64::from(envelope.before != Image::None);
-                    envelope.before = Image::At(cursor.at());
-                    image(Side::Before, cursor)?;
+        while let Some((member, found)) = orders.envelope.next(cursor, &mut members, &mut at, Member::named)? {
+            match (member, found) {
+                (Member::Other, Found::Next) => cursor.skip()?,
+                (Member::Before | Member::After | Member::Source | Member::Transaction, Found::Next) => {
+                    if cursor.peek()? == b'{' {
+                        match member {
+                            Member::Before => {
+                                let again = envelope.see_image(Side::Before, Image::At(cursor.at()));
+                                image(Side::Before, again, cursor)?;
+                            }
+                            Member::After => {
+                                let again = envelope.see_image(Side::After, Image::At(cursor.at()));
+                                image(Side::After, again, cursor)?;
+                            }
+                            Member::Source => {
+                                envelope.duplicates += u64::from(envelope.source.is_some());
+                                envelope.source = Some(Source::read(cursor, &mut orders.source)?);
+                            }
+                            _ => envelope.transaction = transaction_id(cursor)?,
+                        }
+                    } else {
+                        cursor.skip()?;
+                        envelope.see_null(member);
+                    }
                 }
-                (Member::After, Kind::Object) => {
-                    envelope.duplicates += u64::from(envelope.after != Image::None);
-                    envelope.after = Image::At(cursor.at());
-                    image(Side::After, cursor)?;
-                }
-                (Member::Before, _) => {
-                    envelope.duplicates += u64::from(envelope.before != Image::None);
-                    envelope.before = Image::None;
-                    cursor.skip()?;
-                }
-                (Member::After, _) => {
-                    envelope.duplicates += u64::from(envelope.after != Image::None);
-                    envelope.after = Image::None;
-                    cursor.skip()?;
-                }
-                (Member::Source, Kind::Object) => {
-                    envelope.duplicates += u64::from(envelope.source.is_some());
-                    envelope.source = Some(Source::read(cursor, &mut orders.source)?);
-                }
-                (Member::Op, Kind::Text) => {
-                    envelope.duplicates += u64::from(envelope.op.is_some());
-                    envelope.op = Some(cursor.text()?);
-                }
-                (Member::TsMs, Kind::Number) => {
-                    envelope.duplicates += u64::from(envelope.handled_ms.is_some());
+                (Member::Op, Found::Next) if cursor.peek()? == b'"' => envelope.see_op(cursor.text()?),
+                (Member::TsMs, Found::Next) if matches!(cursor.peek()?, b'-' | b'0'..=b'9') => {
                     envelope.handled_ms = cursor.number()?.integer;
                 }
-                (Member::Transaction, Kind::Object) => envelope.transaction = transaction_id(cursor)?,
-                _ => cursor.skip()?,
+                (Member::Op | Member::TsMs, Found::Next) => cursor.skip()?,
+                (Member::Op, Found::Text(text)) => envelope.see_op(text),
+                (Member::TsMs, Found::Number(_, integer)) => envelope.handled_ms = integer,
+                (member, _) => envelope.see_null(member),
             }
         }
         Ok(envelope)
+    }
+
+    fn see_op(&mut self, code: Text<'a>) {
+        self.duplicates += u64::from(self.op.is_some());
+        self.op = Some(code);
+    }
+
+    /// Notes a row image; whether its side has come before.
+    fn see_image(&mut self, side: Side, image: Image) -> bool {
+        let place = match side {
+            Side::Before => &mut self.before,
+            Side::After => &mut self.after,
+        };
+        let again = *place != Image::None;
+        *place = image;
+        self.duplicates += u64::from(again);
+        again
+    }
+
+    /// Notes that a member is null or of no use; the last of two wins.
+    fn see_null(&mut self, member: Member) {
+        match member {
+            Member::Before => {
+                self.see_image(Side::Before, Image::None);
+            },
+            Member::After => {
+                self.see_image(Side::After, Image::None);
+            },
+            Member::Source | Member::Op | Member::TsMs | Member::Transaction | Member::Other => {}
+        }
     }
 }
 

@@ -124,8 +124,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// The first byte of the next token, without taking it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<u8, Broken> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte > b' ' => Ok(byte),
+            _ => self.peek_after_blanks(),
+        }
+    }
+
+    #[cold]
+    fn peek_after_blanks(&mut self) -> Result<u8, Broken> {
         loop {
             match self.bytes.get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
@@ -135,7 +143,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, byte: u8) -> Result<(), Broken> {
         if self.peek()? == byte {
             self.at += 1;
@@ -239,37 +247,19 @@ impl<'a> Cursor<'a> {
         self.peek()?;
         let start = self.at;
         let negative = self.bytes.get(self.at) == Some(&b'-');
-        if negative {
-            self.at += 1;
-        }
+        self.at += usize::from(negative);
         let digits = self.at;
-        let mut magnitude: u64 = 0;
-        while let Some(byte @ b'0'..=b'9') = self.bytes.get(self.at) {
-            magnitude = magnitude.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-            self.at += 1;
-        }
+        let magnitude = self.magnitude();
         let count = self.at - digits;
         if count == 0 || (count > 1 && self.bytes.get(digits) == Some(&b'0')) {
-            return Err(if self.at == self.bytes.len() { Broken::Short } else { Broken::Unexpected(self.at) });
+            return Err(self.short_or_unexpected());
         }
-        let mut whole = true;
-        if self.bytes.get(self.at) == Some(&b'.') {
-            whole = false;
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            whole = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
+        if let Some(b'.' | b'e' | b'E') = self.bytes.get(self.at) {
+            self.fraction()?;
+            return Ok(Number { raw: self.since(start), integer: None });
         }
         let raw = self.since(start);
-        let integer = if !whole {
-            None
-        } else if count <= 18 {
+        let integer = if count <= 18 {
             let magnitude = magnitude.cast_signed();
             Some(if negative { -magnitude } else { magnitude })
         } else {
@@ -278,27 +268,75 @@ impl<'a> Cursor<'a> {
         Ok(Number { raw, integer })
     }
 
-    fn digits(&mut self) -> Result<(), Broken> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
+    /// Takes digits, eight at a time, and gives their value, which is right for up to 19 of them.
+    #[inline(always)]
+    fn magnitude(&mut self) -> u64 {
+        const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+        let mut magnitude: u64 = 0;
+        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            let (count, value) = eight_digits(u64::from_le_bytes(*chunk));
+            magnitude = magnitude.wrapping_mul(TENS[count]).wrapping_add(value);
+            self.at += count;
+            if count < 8 {
+                return magnitude;
+            }
+        }
+        while let Some(byte @ b'0'..=b'9') = self.bytes.get(self.at) {
+            magnitude = magnitude.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
             self.at += 1;
         }
-        match self.at {
-            at if at > start => Ok(()),
-            at if at == self.bytes.len() => Err(Broken::Short),
-            at => Err(Broken::Unexpected(at)),
+        magnitude
+    }
+
+    /// Takes what may follow a number's whole part.
+    fn fraction(&mut self) -> Result<(), Broken> {
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
         }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn short_or_unexpected(&self) -> Broken {
+        if self.at == self.bytes.len() { Broken::Short } else { Broken::Unexpected(self.at) }
+    }
+
+    fn skip_number(&mut self) -> Result<(), Broken> {
+        self.at += usize::from(self.bytes.get(self.at) == Some(&b'-'));
+        let first = self.bytes.get(self.at).copied();
+        let start = self.at;
+        self.digits()?;
+        if first == Some(b'0') && self.at > start + 1 {
+            return Err(Broken::Unexpected(self.at));
+        }
+        self.fraction()
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        let start = self.at;
+        let _ = self.magnitude();
+        if self.at > start { Ok(()) } else { Err(self.short_or_unexpected()) }
     }
 
     /// Takes any value and checks its form.
     #[inline]
     pub(crate) fn skip(&mut self) -> Result<(), Broken> {
-        match self.kind()? {
-            Kind::Null => self.word(b"null"),
-            Kind::Boolean => self.boolean().map(drop),
-            Kind::Number => self.number().map(drop),
-            Kind::Text => self.text().map(drop),
-            Kind::Array | Kind::Object => self.skip_nested(1),
+        match self.peek()? {
+            b'"' => self.text().map(drop),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            b'n' => self.word(b"null"),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'{' | b'[' => self.skip_nested(1),
+            _ => Err(Broken::Unexpected(self.at)),
         }
     }
 
@@ -348,24 +386,50 @@ impl<'a> Cursor<'a> {
         if !self.more(b'}', &mut members.first)? {
             return Ok(None);
         }
-        let key = self.text()?;
-        self.take(b':')?;
-        Ok(Some(key))
+        self.key().map(Some)
     }
 
-    /// Like [`Self::member`] where a key is expected: `token` is its text with quotes and colon. `Some(None)` = it came.
-    #[inline]
-    pub(crate) fn member_like(&mut self, members: &mut Members, token: &[u8]) -> Result<Option<Option<Text<'a>>>, Broken> {
-        if !self.more(b'}', &mut members.first)? {
-            return Ok(None);
+    /// Takes a text that stood here last time, if it does again and a member ends behind it.
+    #[inline(always)]
+    pub(crate) fn same(&mut self, token: &Token) -> Option<&'a [u8]> {
+        if !token.is_at(self.bytes, self.at) {
+            return None;
         }
-        if self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(token)) && !token.is_empty() {
-            self.at += token.len();
-            return Ok(Some(None));
+        let end = self.at + token.bytes.len();
+        if !matches!(self.bytes.get(end), Some(b',' | b'}')) {
+            return None;
         }
+        let text = self.since_to(end);
+        self.at = end;
+        Some(text)
+    }
+
+    #[inline(always)]
+    fn since_to(&self, end: usize) -> &'a [u8] {
+        self.bytes.get(self.at..end).unwrap_or_default()
+    }
+
+    /// Takes the comma before a member, or the closing brace; `false` = the object has ended.
+    #[inline(always)]
+    pub(crate) fn next_member(&mut self, members: &mut Members) -> Result<bool, Broken> {
+        self.more(b'}', &mut members.first)
+    }
+
+    /// Takes a key that is expected, if it comes.
+    #[inline(always)]
+    pub(crate) fn key_like(&mut self, token: &Token) -> bool {
+        let here = token.is_at(self.bytes, self.at);
+        if here {
+            self.at += token.bytes.len();
+        }
+        here
+    }
+
+    /// Takes a key and its colon.
+    pub(crate) fn key(&mut self) -> Result<Text<'a>, Broken> {
         let key = self.text()?;
         self.take(b':')?;
-        Ok(Some(Some(key)))
+        Ok(key)
     }
 
     /// Enters an array.
@@ -379,7 +443,7 @@ impl<'a> Cursor<'a> {
         self.more(b']', &mut elements.first)
     }
 
-    #[inline]
+    #[inline(always)]
     fn more(&mut self, close: u8, first: &mut bool) -> Result<bool, Broken> {
         let byte = self.peek()?;
         if byte == close {
@@ -414,6 +478,50 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// A piece of JSON text without blanks (a key with its quotes and colon, or a whole member), made for being compared quickly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    bytes: Vec<u8>,
+    /// Its first eight bytes, or all of them with zeros behind.
+    head: u64,
+    /// Its last eight bytes; 0 when it is shorter.
+    tail: u64,
+    /// The bytes of `head` that count.
+    mask: u64,
+}
+
+impl Token {
+    /// The token of a key whose inside, escapes included, is this.
+    pub(crate) fn of_key(raw: &[u8]) -> Self {
+        Self::new([b"\"", raw, b"\":"].concat())
+    }
+
+    /// The token of a text.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        let mut first = [0; 8];
+        let short = bytes.len().min(8);
+        first[..short].copy_from_slice(&bytes[..short]);
+        let mask = if short == 8 { u64::MAX } else { (1 << (8 * short)) - 1 };
+        let tail = bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last));
+        Self { head: u64::from_le_bytes(first), tail, mask, bytes }
+    }
+
+    #[inline(always)]
+    fn is_at(&self, text: &[u8], at: usize) -> bool {
+        let Some(rest) = text.get(at..) else { return false };
+        let Some(head) = rest.first_chunk() else { return rest.starts_with(&self.bytes) };
+        if u64::from_le_bytes(*head) & self.mask != self.head {
+            return false;
+        }
+        let length = self.bytes.len();
+        if length <= 8 {
+            return true;
+        }
+        let Some(last) = rest.get(..length).and_then(<[u8]>::last_chunk) else { return false };
+        u64::from_le_bytes(*last) == self.tail && (length <= 16 || rest.starts_with(&self.bytes))
+    }
+}
+
 /// Where in an object the cursor is.
 #[derive(Debug)]
 pub(crate) struct Members {
@@ -424,6 +532,24 @@ pub(crate) struct Members {
 #[derive(Debug)]
 pub(crate) struct Elements {
     first: bool,
+}
+
+/// How many of eight characters are digits up to the first that is none, and their value.
+#[inline(always)]
+fn eight_digits(word: u64) -> (usize, u64) {
+    let values = word ^ 0x3030_3030_3030_3030;
+    // A byte above 9 reaches the high bit; a carry out of it only disturbs bytes behind the first such.
+    let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits moved to the end, zeros in front.
+    let values = values << (64 - 8 * count);
+    let pairs = values.wrapping_mul(10).wrapping_add(values >> 8);
+    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
+    let high = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
+    (count, low.wrapping_add(high) >> 32)
 }
 
 /// How many bytes from the start are neither quote, backslash nor control character.
@@ -570,6 +696,19 @@ mod tests {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             prop_assume!(!text.contains("\\u") && !text.contains(['e', 'E']) && text.len() == bytes.len());
             prop_assert_eq!(accepted(&bytes), serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn digits_are_counted_and_valued(text in "[0-9]{0,8}[^0-9]{8}") {
+            let word = u64::from_le_bytes(*text.as_bytes().first_chunk().unwrap());
+            let digits: String = text.chars().take_while(char::is_ascii_digit).take(8).collect();
+            prop_assert_eq!(eight_digits(word), (digits.len(), digits.parse().unwrap_or(0)));
+        }
+
+        #[test]
+        fn a_number_has_its_value(number in any::<i64>(), tail in "[,}\\] ]{0,9}") {
+            let text = format!("{number}{tail}");
+            prop_assert_eq!(Cursor::new(text.as_bytes()).number().unwrap().integer, Some(number));
         }
 
         #[test]

@@ -1,7 +1,6 @@
 //! Which field of a message goes where.
 
-use crate::json::{Broken, Cursor, Members};
-use crate::order::token_of;
+use crate::json::{Broken, Cursor, Members, Text, Token};
 use crate::source::Member;
 use crate::wire::Wire;
 
@@ -55,7 +54,7 @@ impl About {
 /// One field of a message's rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
-    token: Vec<u8>,
+    token: Token,
     /// The field's name.
     pub name: String,
     /// Where it goes.
@@ -71,7 +70,7 @@ impl Field {
         let mut quoted = Vec::new();
         crate::json::write_text(name.as_bytes(), &mut quoted);
         let raw = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-        Self { token: token_of(raw), name: name.to_owned(), slot, wire, shows_null }
+        Self { token: Token::of_key(raw), name: name.to_owned(), slot, wire, shows_null }
     }
 }
 
@@ -82,37 +81,41 @@ pub(crate) struct Layout {
 }
 
 /// The next field of a row.
-pub(crate) enum Next {
+pub(crate) enum Next<'l> {
     /// The row has ended.
     End,
-    /// The field of this index.
-    Field(usize),
+    /// A field of the layout.
+    Field(&'l Field),
     /// One that the layout does not have.
     Unknown(String),
 }
 
 impl Layout {
     /// Takes the next key; `at` is where it is expected.
-    #[inline]
-    pub(crate) fn next(&self, cursor: &mut Cursor<'_>, members: &mut Members, at: &mut usize) -> Result<Next, Broken> {
-        let token = self.fields.get(*at).map_or(&[][..], |field| &field.token);
-        match cursor.member_like(members, token)? {
-            None => Ok(Next::End),
-            Some(None) => {
-                *at += 1;
-                Ok(Next::Field(*at - 1))
+    #[inline(always)]
+    pub(crate) fn next(&self, cursor: &mut Cursor<'_>, members: &mut Members, at: &mut usize) -> Result<Next<'_>, Broken> {
+        if !cursor.next_member(members)? {
+            return Ok(Next::End);
+        }
+        if let Some(field) = self.fields.get(*at)
+            && cursor.key_like(&field.token)
+        {
+            *at += 1;
+            return Ok(Next::Field(field));
+        }
+        self.search(cursor.key()?, at)
+    }
+
+    /// Finds a field that is not the expected one.
+    fn search(&self, key: Text<'_>, at: &mut usize) -> Result<Next<'_>, Broken> {
+        let mut scratch = Vec::new();
+        let name = key.resolve(&mut scratch)?;
+        match self.fields.iter().position(|field| field.name.as_bytes() == name) {
+            Some(found) => {
+                *at = found + 1;
+                Ok(self.fields.get(found).map_or(Next::End, Next::Field))
             }
-            Some(Some(key)) => {
-                let mut scratch = Vec::new();
-                let name = key.resolve(&mut scratch)?;
-                match self.fields.iter().position(|field| field.name.as_bytes() == name) {
-                    Some(found) => {
-                        *at = found + 1;
-                        Ok(Next::Field(found))
-                    }
-                    None => Ok(Next::Unknown(String::from_utf8_lossy(name).into_owned())),
-                }
-            }
+            None => Ok(Next::Unknown(String::from_utf8_lossy(name).into_owned())),
         }
     }
 

@@ -20,6 +20,7 @@ mod position;
 mod raw;
 mod read;
 mod record;
+mod repeats;
 mod row;
 mod scalar;
 mod source;

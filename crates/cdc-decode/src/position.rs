@@ -111,17 +111,17 @@ fn low(part: u128) -> u64 {
 
 /// A number with zeros in front; a wider one is shown as nines.
 #[inline]
-fn digits(mut value: u64, width: usize, out: &mut Vec<u8>) {
-    let mut buffer = [b'0'; 20];
-    let field = &mut buffer[20 - width.min(20)..];
-    for place in field.iter_mut().rev() {
-        *place = b'0' + u8::try_from(value % 10).unwrap_or(0);
-        value /= 10;
+fn digits(value: u64, width: usize, out: &mut Vec<u8>) {
+    const ZEROS: &[u8; 20] = b"00000000000000000000";
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    match width.checked_sub(text.len()) {
+        Some(missing) => {
+            out.extend_from_slice(&ZEROS[..missing.min(20)]);
+            out.extend_from_slice(text);
+        }
+        None => out.resize(out.len() + width, b'9'),
     }
-    if value > 0 {
-        field.fill(b'9');
-    }
-    out.extend_from_slice(field);
 }
 
 fn lsn_text(lsn: u128, out: &mut Vec<u8>) {

@@ -10,7 +10,7 @@ use crate::json::{Broken, Cursor, Kind};
 use crate::number::Decimal;
 use crate::placeholder::{Placeholder, unhex};
 use crate::scalar::Scalar;
-use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_moment, parse_time};
+use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_moment, parse_time, parse_usual};
 use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Structured, TIME_CHOICES, Unit, Wire};
 
 const PADDING: GeneralPurposeConfig =
@@ -57,7 +57,7 @@ pub(crate) enum Problem {
     /// The value is of another form than its schema or declaration says.
     WrongType {
         found: &'static str,
-        wanted: String,
+        wanted: &'static str,
     },
     /// The column's type does not hold it; this one would.
     DoesNotFit(DataType),
@@ -104,23 +104,51 @@ impl Reader {
     /// Reads the next value into a column.
     #[inline]
     pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
-        if cursor.null()? {
-            column.push_null();
-            return Ok(Read::Done);
-        }
-        match wire {
-            // The two commonest first; the rest behind a call.
-            Wire::Integer(_) => {
-                let kind = cursor.kind()?;
-                if kind != Kind::Number {
-                    return Err(wrong(kind, wire));
-                }
-                let number = cursor.number()?;
-                let scalar = number.integer.map_or(Scalar::Number(number.raw), Scalar::Integer);
-                push(column, scalar, wire)?;
+        match (wire, cursor.peek()?) {
+            (_, b'n') => {
+                cursor.null()?;
+                column.push_null();
                 Ok(Read::Done)
             }
-            Wire::Array(_) | Wire::Struct(_) | Wire::Map(..) => self.nested(cursor, wire, column),
+            // The commonest first and without a call; everything else behind one.
+            (Wire::Integer(_), b'-' | b'0'..=b'9') => {
+                let number = cursor.number()?;
+                match number.integer {
+                    Some(value) => column.push_whole(value).map_err(|refused| refusal(refused, column, Scalar::Integer(value), wire))?,
+                    None => push(column, Scalar::Number(number.raw), wire)?,
+                }
+                Ok(Read::Done)
+            }
+            (Wire::Text | Wire::Anything, b'"') => {
+                let text = cursor.text()?.resolve(&mut self.text)?;
+                if self.placeholder.is_text(text) {
+                    column.push_null();
+                    return Ok(Read::Unavailable);
+                }
+                column.push_text(text).map_err(|refused| refusal(refused, column, Scalar::Text(text), wire))?;
+                Ok(Read::Done)
+            }
+            (Wire::Instant { .. } | Wire::WallClock(_), b'"') => {
+                let start = cursor.at();
+                match parse_usual(cursor.text()?.raw) {
+                    Some(micros) if column.push_micros(micros) => Ok(Read::Done),
+                    _ => {
+                        *cursor = cursor.back_to(start);
+                        self.leaf(cursor, wire, column)
+                    }
+                }
+            }
+            (Wire::Unscaled { scale, .. }, b'"') => {
+                let start = cursor.at();
+                match short_base64(cursor.text()?.raw) {
+                    Some(unscaled) if column.push_unscaled(unscaled, *scale) => Ok(Read::Done),
+                    _ => {
+                        *cursor = cursor.back_to(start);
+                        self.leaf(cursor, wire, column)
+                    }
+                }
+            }
+            (Wire::Array(_) | Wire::Struct(_) | Wire::Map(..), _) => self.nested(cursor, wire, column),
             _ => self.leaf(cursor, wire, column),
         }
     }
@@ -439,14 +467,20 @@ impl Reader {
 /// Appends a value, or says what type would hold it.
 #[inline]
 fn push(column: &mut Column, scalar: Scalar<'_>, wire: &Wire) -> Result<(), Problem> {
-    column.push(scalar).map_err(|refused| match refused {
+    column.push(scalar).map_err(|refused| refusal(refused, column, scalar, wire))
+}
+
+/// What type would hold a value that a column refused.
+#[cold]
+fn refusal(refused: Refused, column: &Column, scalar: Scalar<'_>, wire: &Wire) -> Problem {
+    match refused {
         Refused::TooLarge => Problem::TooLarge,
         Refused::DoesNotFit => {
             let natural = wire.natural();
             // A schema's own type first, unless the column has it already and the value is what is odd.
             Problem::DoesNotFit(if natural == *column.data_type() { scalar.data_type() } else { natural_of(natural, scalar) })
         }
-    })
+    }
 }
 
 /// The wire's type where it says one, else the value's.
@@ -475,7 +509,7 @@ fn wrong(found: Kind, wire: &Wire) -> Problem {
 }
 
 /// What a value should have been, for messages.
-fn wanted(wire: &Wire) -> String {
+pub(crate) const fn wanted(wire: &Wire) -> &'static str {
     match wire {
         Wire::Boolean => "a boolean",
         Wire::Integer(_) | Wire::Unsigned => "a whole number",
@@ -499,7 +533,6 @@ fn wanted(wire: &Wire) -> String {
         Wire::Struct(_) => "an object",
         Wire::Map(..) => "an object or an array of pairs",
     }
-    .to_owned()
 }
 
 /// Days that a database's date can be; PostgreSQL's last is 5874897-12-31. Infinite ones arrive as numbers outside.
@@ -582,20 +615,55 @@ pub(crate) fn decode(form: Form, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// A number from base64 of its unscaled integer.
 fn unscaled<'s>(text: &[u8], scale: i32, out: &'s mut Vec<u8>) -> Option<Scalar<'s>> {
-    out.clear();
-    if text.len() <= 24 {
-        // At most 18 bytes: no need for the heap.
-        let mut bytes = [0u8; 18];
-        let length = BASE64.decode_slice(text, &mut bytes).ok()?;
-        if let Some(decimal) = Decimal::from_big_endian(bytes.get(..length)?, scale) {
-            return Some(Scalar::Decimal(decimal));
-        }
+    if let Some(unscaled) = short_base64(text) {
+        return Some(Scalar::Decimal(Decimal { unscaled: i128::from(unscaled), scale }));
     }
+    out.clear();
     BASE64.decode_vec(text, out).ok()?;
     Some(match Decimal::from_big_endian(out, scale) {
         Some(decimal) => Scalar::Decimal(decimal),
         None => Scalar::Wide { unscaled: out, scale },
     })
+}
+
+/// The value of each letter of base64's standard alphabet, 255 for what is none.
+const BASE64_VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < 64 {
+        values[letters[at] as usize] = at as u8;
+        at += 1;
+    }
+    values
+};
+
+/// An integer of at most 48 bits from padded base64 of its big-endian bytes; `None` = longer, or of another form.
+#[inline]
+fn short_base64(text: &[u8]) -> Option<i64> {
+    let (letters, padding) = match text {
+        [letters @ .., b'=', b'='] => (letters, 2),
+        [letters @ .., b'='] => (letters, 1),
+        letters => (letters, 0),
+    };
+    if !matches!(text.len(), 4 | 8) {
+        return None;
+    }
+    let mut bits: u64 = 0;
+    let mut invalid = 0;
+    for letter in letters {
+        let value = BASE64_VALUES[usize::from(*letter)];
+        invalid |= value & 0x80;
+        bits = bits << 6 | u64::from(value & 63);
+    }
+    if invalid != 0 {
+        return None;
+    }
+    // The last letter carries 4 or 2 bits that belong to no byte.
+    bits >>= 2 * padding;
+    let width = 8 * (text.len() / 4 * 3 - padding);
+    let sign = 64 - width;
+    Some((bits << sign).cast_signed() >> sign)
 }
 
 /// The two parts of a decimal that brings its own scale.

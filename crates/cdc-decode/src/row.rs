@@ -42,6 +42,8 @@ pub(crate) struct Found<'a> {
     pub rescued: Vec<u8>,
     /// Columns whose value our types do not have.
     pub lost: Vec<(usize, Lost)>,
+    /// Columns among the first 64 that came as null, a bit each.
+    pub nulls: u64,
     /// Flattened rows: what they say about the change.
     pub about: AboutRow<'a>,
 }
@@ -60,7 +62,7 @@ impl Found<'_> {
         self.unavailable.clear();
         self.rescued.clear();
         self.lost.clear();
-        self.about = AboutRow::default();
+        self.nulls = 0;
     }
 
     pub(crate) fn rescue(&mut self, path: &str, raw: &[u8]) {
@@ -103,7 +105,7 @@ pub(crate) fn read_row<'a>(
                 }
                 return Err(Halt::Unknown(name));
             }
-            Next::Field(index) => &layout.fields[index],
+            Next::Field(field) => field,
         };
         match field.slot {
             Slot::Column(index) => {
@@ -112,8 +114,12 @@ pub(crate) fn read_row<'a>(
                     column.truncate(row);
                     reader.duplicates += 1;
                     found.unavailable.retain(|known| *known != index);
+                    found.lost.retain(|(known, _)| *known != index);
                 }
-                let kind = cursor.kind()?;
+                let first = cursor.peek()?;
+                if first == b'n' && index < 64 {
+                    found.nulls |= 1 << index;
+                }
                 let start = cursor.at();
                 match reader.read(cursor, &field.wire, column) {
                     Ok(Read::Done) => {}
@@ -123,7 +129,7 @@ pub(crate) fn read_row<'a>(
                         found.rescue(&field.name, cursor.since(start));
                     }
                     Err(problem) => {
-                        let problem = as_policy_sees_it(problem, kind, rules, index);
+                        let problem = as_policy_sees_it(problem, cursor.back_to(start).kind()?, rules, index);
                         let rescues = rules.policy == SchemaPolicy::Rescue && problem.is_about_type();
                         if !rescues {
                             return Err(Halt::Value { column: index, problem });

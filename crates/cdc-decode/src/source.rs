@@ -1,7 +1,7 @@
 //! The `source` block of an envelope, and what flattened rows carry of it.
 
-use crate::json::{Broken, Cursor, Kind, Text};
-use crate::order::Order;
+use crate::json::{Broken, Cursor, Text};
+use crate::order::{Found, Order};
 use crate::position::{self, Claim, Position, Snapshot, binlog, parse_lsn};
 
 /// The parts of a `source` block that are used, borrowed from the message.
@@ -90,8 +90,13 @@ impl<'a> Source<'a> {
         let mut source = Self::default();
         let mut members = cursor.object()?;
         let mut at = 0;
-        while let Some(member) = order.next(cursor, &mut members, &mut at, Member::named)? {
-            source.set(cursor, member)?;
+        while let Some((member, found)) = order.next(cursor, &mut members, &mut at, Member::named)? {
+            match found {
+                Found::Next => source.set(cursor, member)?,
+                Found::Null => source.put(member, None, None),
+                Found::Text(text) => source.put(member, Some(text), None),
+                Found::Number(raw, integer) => source.put(member, Some(Text { raw, escaped: false }), integer),
+            }
         }
         Ok(source)
     }
@@ -99,41 +104,51 @@ impl<'a> Source<'a> {
     /// Takes the next value as one member.
     #[inline]
     pub(crate) fn set(&mut self, cursor: &mut Cursor<'a>, member: Member) -> Result<(), Broken> {
-        let text = match member {
-            Member::Other => return cursor.skip(),
-            Member::Connector => &mut self.connector,
-            Member::Database => &mut self.database,
-            Member::Schema => &mut self.schema,
-            Member::Table => &mut self.table,
-            Member::Sequence => &mut self.sequence,
-            Member::File => &mut self.file,
-            Member::Gtid => &mut self.gtid,
-            Member::CommitLsn => &mut self.commit_lsn,
-            Member::ChangeLsn => &mut self.change_lsn,
-            Member::Snapshot => {
-                self.snapshot = match cursor.kind()? {
-                    Kind::Boolean => Some(if cursor.boolean()? { TRUE } else { FALSE }),
-                    _ => text_of(cursor)?,
-                };
-                return Ok(());
+        if member == Member::Other {
+            return cursor.skip();
+        }
+        match cursor.peek()? {
+            b'"' => {
+                let text = cursor.text()?;
+                self.put(member, Some(text), None);
             }
-            Member::TxId => {
-                self.tx_id = match cursor.kind()? {
-                    Kind::Number => Some(Text { raw: cursor.number()?.raw, escaped: false }),
-                    _ => text_of(cursor)?,
-                };
-                return Ok(());
+            b'-' | b'0'..=b'9' => {
+                let number = cursor.number()?;
+                self.put(member, Some(Text { raw: number.raw, escaped: false }), number.integer);
             }
-            Member::TsMs => return number_of(cursor, &mut self.ts_ms),
-            Member::TsUs => return number_of(cursor, &mut self.ts_us),
-            Member::Lsn => return number_of(cursor, &mut self.lsn),
-            Member::Pos => return number_of(cursor, &mut self.pos),
-            Member::Row => return number_of(cursor, &mut self.row),
-            Member::ServerId => return number_of(cursor, &mut self.server_id),
-            Member::EventSerialNo => return number_of(cursor, &mut self.event_serial_no),
-        };
-        *text = text_of(cursor)?;
+            b't' | b'f' if member == Member::Snapshot => self.snapshot = Some(if cursor.boolean()? { TRUE } else { FALSE }),
+            _ => {
+                cursor.skip()?;
+                self.put(member, None, None);
+            }
+        }
         Ok(())
+    }
+
+    /// Sets one member: its text, which a number has too, and its value where it is a whole number.
+    #[inline(always)]
+    fn put(&mut self, member: Member, text: Option<Text<'a>>, number: Option<i64>) {
+        match member {
+            Member::Other => {}
+            Member::Connector => self.connector = text,
+            Member::Database => self.database = text,
+            Member::Schema => self.schema = text,
+            Member::Table => self.table = text,
+            Member::Sequence => self.sequence = text,
+            Member::File => self.file = text,
+            Member::Gtid => self.gtid = text,
+            Member::CommitLsn => self.commit_lsn = text,
+            Member::ChangeLsn => self.change_lsn = text,
+            Member::Snapshot => self.snapshot = text,
+            Member::TxId => self.tx_id = text,
+            Member::TsMs => self.ts_ms = number,
+            Member::TsUs => self.ts_us = number,
+            Member::Lsn => self.lsn = number,
+            Member::Pos => self.pos = number,
+            Member::Row => self.row = number,
+            Member::ServerId => self.server_id = number,
+            Member::EventSerialNo => self.event_serial_no = number,
+        }
     }
 
     /// When the change happened at the source, µs since the epoch.
@@ -185,10 +200,11 @@ impl<'a> Source<'a> {
 
     fn postgres(&self, snapshot: Snapshot) -> Option<Position> {
         let sequence = self.sequence.map(|text| sequence(text.raw)).unwrap_or_default();
-        let lsn = self.lsn.and_then(|lsn| u128::try_from(lsn).ok()).or(sequence.1)?;
+        let lsn = self.lsn.and_then(|lsn| u64::try_from(lsn).ok()).or(sequence.1)?;
+        let commit = sequence.0.unwrap_or(0).max(lsn);
         let parts = match snapshot {
-            Snapshot::Initial => [lsn, 0, 0],
-            Snapshot::No | Snapshot::Incremental => [sequence.0.unwrap_or(0).max(lsn), lsn, 0],
+            Snapshot::Initial => [lsn.into(), 0, 0],
+            Snapshot::No | Snapshot::Incremental => [commit.into(), lsn.into(), 0],
         };
         Some(Position::new(position::Kind::Postgres, parts))
     }
@@ -223,35 +239,22 @@ impl<'a> Source<'a> {
 }
 
 /// PostgreSQL's pair of the last commit and the change, as JSON text inside JSON text: `[\"123\",\"456\"]`.
-fn sequence(raw: &[u8]) -> (Option<u128>, Option<u128>) {
+fn sequence(raw: &[u8]) -> (Option<u64>, Option<u64>) {
     let mut numbers = [None, None];
-    for (slot, part) in numbers.iter_mut().zip(raw.split(|byte| *byte == b',')) {
-        let digits = part.iter().skip_while(|byte| !byte.is_ascii_digit()).take_while(|byte| byte.is_ascii_digit());
-        *slot = digits.fold(None, |value: Option<u128>, byte| {
-            Some(value.unwrap_or(0).saturating_mul(10).saturating_add(u128::from(byte - b'0')).min(u128::from(u64::MAX)))
-        });
+    let mut place = 0;
+    let mut value: Option<u64> = None;
+    for byte in raw {
+        match byte {
+            b'0'..=b'9' => value = Some(value.unwrap_or(0).saturating_mul(10).saturating_add(u64::from(byte - b'0'))),
+            b',' => {
+                numbers[place] = value.take();
+                place = 1;
+            }
+            _ => {}
+        }
     }
+    numbers[place] = value;
     (numbers[0], numbers[1])
-}
-
-/// Text, or nothing for any other value.
-fn text_of<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Broken> {
-    if cursor.kind()? == Kind::Text {
-        return cursor.text().map(Some);
-    }
-    cursor.skip()?;
-    Ok(None)
-}
-
-/// A whole number, or nothing for any other value.
-#[inline]
-fn number_of(cursor: &mut Cursor<'_>, value: &mut Option<i64>) -> Result<(), Broken> {
-    if cursor.kind()? == Kind::Number {
-        *value = cursor.number()?.integer;
-        return Ok(());
-    }
-    *value = None;
-    cursor.skip()
 }
 
 #[cfg(test)]

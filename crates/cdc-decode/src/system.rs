@@ -1,11 +1,14 @@
 //! The columns a bronze table has besides the business columns.
 
-use arrow_array::ArrayRef;
-use arrow_schema::ArrowError;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
+use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType};
 
 use crate::column::{Column, Refused};
 use crate::record::Record;
+use crate::repeats::Repeats;
 
 /// Names of all columns of ours, and those of the change feed.
 const NAMES: [&str; 19] = [
@@ -72,32 +75,28 @@ pub(crate) struct SourceRow<'a> {
 #[derive(Debug)]
 pub(crate) struct Provenance {
     position: Column,
-    topic: Column,
+    topic: Repeats,
     partition: Column,
     offset: Column,
-    file: Column,
+    file: Repeats,
     line: Column,
     event_time: Column,
-    rescued: Column,
+    rescued: Repeats,
 }
 
 /// Columns only of change feeds.
 #[derive(Debug)]
 pub(crate) struct Change {
-    op: Column,
+    op: Repeats,
     unavailable: Column,
-    source: Column,
-}
-
-#[inline]
-fn text(column: &mut Column, value: Option<&[u8]>) -> Result<(), Refused> {
-    match value {
-        Some(value) => column.push_bytes(value),
-        None => {
-            column.push_null();
-            Ok(())
-        }
-    }
+    connector: Repeats,
+    database: Repeats,
+    schema: Repeats,
+    table: Repeats,
+    snapshot: Repeats,
+    ts: Column,
+    tx_id: Column,
+    server: Repeats,
 }
 
 #[inline]
@@ -111,22 +110,34 @@ fn long(column: &mut Column, value: Option<i64>) -> Result<(), Refused> {
     }
 }
 
+#[inline]
+fn text(column: &mut Column, value: Option<&[u8]>) -> Result<(), Refused> {
+    match value {
+        Some(value) => column.push_bytes(value),
+        None => {
+            column.push_null();
+            Ok(())
+        }
+    }
+}
+
 impl Provenance {
     pub(crate) fn new() -> Self {
         let column = |data_type| Column::new(&data_type);
         Self {
             position: column(DataType::String),
-            topic: column(DataType::String),
+            topic: Repeats::default(),
             partition: column(DataType::Integer),
             offset: column(DataType::Long),
-            file: column(DataType::String),
+            file: Repeats::default(),
             line: column(DataType::Long),
             event_time: column(DataType::Timestamp),
-            rescued: column(DataType::String),
+            rescued: Repeats::default(),
         }
     }
 
     /// Appends a row. A record without topic has neither partition nor offset.
+    #[inline]
     pub(crate) fn push(
         &mut self,
         record: &Record<'_>,
@@ -136,32 +147,26 @@ impl Provenance {
     ) -> Result<(), Refused> {
         text(&mut self.position, position)?;
         if record.topic.is_empty() {
-            self.topic.push_null();
+            self.topic.push(None)?;
             self.partition.push_null();
             self.offset.push_null();
         } else {
-            self.topic.push_bytes(record.topic.as_bytes())?;
+            self.topic.push(Some(record.topic.as_bytes()))?;
             self.partition.push_integer(record.partition)?;
             self.offset.push_long(record.offset)?;
         }
-        text(&mut self.file, record.file.map(str::as_bytes))?;
+        self.file.push(record.file.map(str::as_bytes))?;
         long(&mut self.line, record.line)?;
         let at = event_time_us.or_else(|| record.timestamp_ms.and_then(|ms| ms.checked_mul(1000)));
         long(&mut self.event_time, at)?;
-        text(&mut self.rescued, (!rescued.is_empty()).then_some(rescued))
+        self.rescued.push((!rescued.is_empty()).then_some(rescued))
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
-        for column in [
-            &mut self.position,
-            &mut self.topic,
-            &mut self.partition,
-            &mut self.offset,
-            &mut self.file,
-            &mut self.line,
-            &mut self.event_time,
-            &mut self.rescued,
-        ] {
+        for column in [&mut self.topic, &mut self.file, &mut self.rescued] {
+            column.truncate(rows);
+        }
+        for column in [&mut self.position, &mut self.partition, &mut self.offset, &mut self.line, &mut self.event_time] {
             column.truncate(rows);
         }
     }
@@ -173,10 +178,7 @@ impl Provenance {
 
     /// `_topic` to `_rescued_data`, as [`provenance_columns`] names them.
     pub(crate) fn finish(&mut self, ingested_at_us: i64) -> Result<Vec<ArrayRef>, ArrowError> {
-        let mut ingested_at = Column::new(&DataType::Timestamp);
-        for _ in 0..self.rescued.len() {
-            let _ = ingested_at.push_long(ingested_at_us);
-        }
+        let ingested_at = TimestampMicrosecondArray::from(vec![ingested_at_us; self.topic.len()]).with_timezone("UTC");
         Ok(vec![
             self.topic.finish()?,
             self.partition.finish()?,
@@ -184,7 +186,7 @@ impl Provenance {
             self.file.finish()?,
             self.line.finish()?,
             self.event_time.finish()?,
-            ingested_at.finish()?,
+            Arc::new(ingested_at),
             self.rescued.finish()?,
         ])
     }
@@ -193,20 +195,28 @@ impl Provenance {
 impl Change {
     pub(crate) fn new() -> Self {
         Self {
-            op: Column::new(&DataType::String),
+            op: Repeats::default(),
             unavailable: Column::new(&DataType::Array(Box::new(DataType::String))),
-            source: Column::new(&source_type()),
+            connector: Repeats::default(),
+            database: Repeats::default(),
+            schema: Repeats::default(),
+            table: Repeats::default(),
+            snapshot: Repeats::default(),
+            ts: Column::new(&DataType::Timestamp),
+            tx_id: Column::new(&DataType::String),
+            server: Repeats::default(),
         }
     }
 
     /// Appends a row.
+    #[inline]
     pub(crate) fn push<'n>(
         &mut self,
         op: &str,
         unavailable: impl ExactSizeIterator<Item = &'n str>,
         source: &SourceRow<'_>,
     ) -> Result<(), Refused> {
-        self.op.push_bytes(op.as_bytes())?;
+        self.op.push(Some(op.as_bytes()))?;
         if unavailable.len() == 0 {
             self.unavailable.push_null();
         } else {
@@ -217,23 +227,31 @@ impl Change {
             }
             self.unavailable.close()?;
         }
-        if let Some([connector, database, schema, table, snapshot, ts, tx_id, server]) = self.source.fields().map(Vec::as_mut_slice) {
-            text(&mut connector.1, source.connector)?;
-            text(&mut database.1, source.database)?;
-            text(&mut schema.1, source.schema)?;
-            text(&mut table.1, source.table)?;
-            text(&mut snapshot.1, source.snapshot)?;
-            long(&mut ts.1, source.ts_us)?;
-            text(&mut tx_id.1, source.tx_id)?;
-            text(&mut server.1, source.server)?;
-        }
-        self.source.close()
+        self.connector.push(source.connector)?;
+        self.database.push(source.database)?;
+        self.schema.push(source.schema)?;
+        self.table.push(source.table)?;
+        self.snapshot.push(source.snapshot)?;
+        long(&mut self.ts, source.ts_us)?;
+        text(&mut self.tx_id, source.tx_id)?;
+        self.server.push(source.server)
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
-        self.op.truncate(rows);
-        self.unavailable.truncate(rows);
-        self.source.truncate(rows);
+        for column in [
+            &mut self.op,
+            &mut self.connector,
+            &mut self.database,
+            &mut self.schema,
+            &mut self.table,
+            &mut self.snapshot,
+            &mut self.server,
+        ] {
+            column.truncate(rows);
+        }
+        for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
+            column.truncate(rows);
+        }
     }
 
     /// `_op`.
@@ -248,7 +266,20 @@ impl Change {
 
     /// `_source`.
     pub(crate) fn finish_source(&mut self) -> Result<ArrayRef, ArrowError> {
-        self.source.finish()
+        let Arrow::Struct(fields) = source_type().to_arrow() else {
+            return Err(ArrowError::SchemaError("_source is no struct".to_owned()));
+        };
+        let arrays = vec![
+            self.connector.finish()?,
+            self.database.finish()?,
+            self.schema.finish()?,
+            self.table.finish()?,
+            self.snapshot.finish()?,
+            self.ts.finish()?,
+            self.tx_id.finish()?,
+            self.server.finish()?,
+        ];
+        Ok(Arc::new(StructArray::try_new(fields, arrays, None)?))
     }
 }
 

@@ -38,8 +38,8 @@ pub(crate) struct Table {
     pub wires: Vec<Wire>,
     /// Columns that nobody declared: read from bare JSON as they came.
     pub undeclared: Vec<bool>,
-    /// Columns that have been null in a complete row.
-    pub seen_null: Vec<bool>,
+    /// Which of the first 64 columns have been null in a complete row without schema, a bit each.
+    pub seen_null: u64,
     /// Whether the columns are given and only change by the policy.
     pub held: bool,
     /// Whether the struct of a key change has every column, because the source has no key.
@@ -65,7 +65,7 @@ impl Table {
             keys: None,
             wires: Vec::new(),
             undeclared: Vec::new(),
-            seen_null: Vec::new(),
+            seen_null: 0,
             held: false,
             keyless: false,
             policy,
@@ -92,7 +92,6 @@ impl Table {
         self.specs.push(spec);
         self.wires.push(wire);
         self.undeclared.push(undeclared);
-        self.seen_null.push(false);
         self.specs.len() - 1
     }
 

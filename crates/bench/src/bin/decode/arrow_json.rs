@@ -17,9 +17,9 @@ pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
     let mut decoders = workload.tables.iter().map(|table| decoder(table, workload.form)).collect::<Result<Vec<_>>>()?;
     measure(|| {
         let (mut rows, mut bytes) = (0, 0);
-        let passed = workload.until(events, BATCH, |table, events| {
+        let passed = workload.until(events, BATCH, |table, range| {
             let decoder = &mut decoders[table];
-            for value in events.iter().filter_map(|event| event.value.as_ref()) {
+            for value in workload.tables[table].events[range].iter().filter_map(|event| event.value.as_ref()) {
                 if decoder.decode(value.as_bytes())? != value.len() {
                     bail!("a batch of arrow-json was full too early");
                 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -86,6 +87,7 @@ const ORDERS: &[Column] = &[
     column("updated_at", "timestamp", None, ZONED),
     column("ship_day", "date", None, DATE),
     column("notes", "string", None, TEXT),
+    column("carrier", "string", None, TEXT),
 ];
 
 const CUSTOMERS: &[Column] = &[
@@ -148,15 +150,15 @@ impl Workload {
         Ok(Self { tables, form })
     }
 
-    /// Calls `batch` with slices of tables' events until so many events have passed; returns how many.
-    pub fn until(&self, events: usize, size: usize, mut batch: impl FnMut(usize, &[Event]) -> Result<()>) -> Result<u64> {
+    /// Calls `batch` with a table's index and a range of its events until so many events have passed; returns how many.
+    pub fn until(&self, events: usize, size: usize, mut batch: impl FnMut(usize, Range<usize>) -> Result<()>) -> Result<u64> {
         let mut passed = 0;
         loop {
             for (index, table) in self.tables.iter().enumerate() {
-                for slice in table.events.chunks(size) {
-                    let slice = &slice[..slice.len().min(events - passed)];
-                    batch(index, slice)?;
-                    passed += slice.len();
+                for start in (0..table.events.len()).step_by(size) {
+                    let end = (start + size).min(table.events.len()).min(start + events - passed);
+                    batch(index, start..end)?;
+                    passed += end - start;
                     if passed == events {
                         return Ok(u64::try_from(passed)?);
                     }

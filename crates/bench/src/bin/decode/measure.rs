@@ -49,12 +49,12 @@ pub fn measure(run: impl FnOnce() -> Result<(u64, u64, u64)>) -> Result<Measured
     Ok(Measured { events, rows, bytes, seconds, cpu_seconds: cpu_seconds()? - cpu, peak_bytes: peak_bytes()? })
 }
 
-/// User and system time of this process so far, in ticks of 10 ms.
+/// Time this process (one thread) has spent on a core.
 fn cpu_seconds() -> Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit(") ").next().context("no process name")?;
-    let ticks: u32 = after_name.split(' ').skip(11).take(2).map(|field| field.parse::<u32>().unwrap_or(0)).sum();
-    Ok(f64::from(ticks) / 100.0)
+    let stat = std::fs::read_to_string("/proc/self/schedstat")?;
+    let nanos: u64 = stat.split_whitespace().next().context("no time in /proc")?.parse()?;
+    #[allow(clippy::cast_precision_loss)]
+    Ok(nanos as f64 / 1e9)
 }
 
 fn peak_bytes() -> Result<u64> {

@@ -1,0 +1,160 @@
+//! A text column whose value is mostly that of the row before: the name of a topic, a table, a connector.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::ArrowError;
+
+use crate::column::Refused;
+
+/// Runs of equal values.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    /// The text of each run's value, one after the other.
+    text: Vec<u8>,
+    runs: Vec<Run>,
+    rows: usize,
+    /// Bytes of text that the array will have.
+    bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    /// Where its value begins and ends in `text`; `None` = null.
+    value: Option<(usize, usize)>,
+    /// The row after its last.
+    end: usize,
+}
+
+impl Repeats {
+    /// Appends a row.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, value: Option<&[u8]>) -> Result<(), Refused> {
+        self.bytes += value.map_or(0, <[u8]>::len);
+        if self.bytes > i32::MAX as usize {
+            return Err(Refused::TooLarge);
+        }
+        self.rows += 1;
+        if let Some(last) = self.runs.last_mut() {
+            let same = match (last.value, value) {
+                (None, None) => true,
+                (Some((start, end)), Some(value)) => self.text.get(start..end) == Some(value),
+                _ => false,
+            };
+            if same {
+                last.end = self.rows;
+                return Ok(());
+            }
+        }
+        self.begin(value);
+        Ok(())
+    }
+
+    fn begin(&mut self, value: Option<&[u8]>) {
+        let value = value.map(|value| {
+            let start = self.text.len();
+            self.text.extend_from_slice(value);
+            (start, self.text.len())
+        });
+        self.runs.push(Run { value, end: self.rows });
+    }
+
+    /// Cuts back to so many rows.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        while self.rows > rows {
+            let Some(last) = self.runs.last_mut() else { return };
+            let start = last.value.map_or((0, 0), |value| value);
+            self.rows -= 1;
+            self.bytes -= start.1 - start.0;
+            last.end = self.rows;
+            let before = self.runs.len().checked_sub(2).and_then(|before| self.runs.get(before)).map_or(0, |run| run.end);
+            if before == self.rows {
+                self.runs.pop();
+            }
+        }
+    }
+
+    /// Rows so far.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// The rows as an array; none are left.
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let mut offsets: Vec<i32> = Vec::with_capacity(self.rows + 1);
+        let mut text: Vec<u8> = Vec::with_capacity(self.bytes);
+        let mut offset: i32 = 0;
+        let mut row = 0;
+        offsets.push(0);
+        for run in &self.runs {
+            let count = run.end - row;
+            let value = run.value.and_then(|(start, end)| self.text.get(start..end)).unwrap_or_default();
+            let step = i32::try_from(value.len()).unwrap_or(0);
+            offsets.extend((1..=count).map(|nth| offset + step * i32::try_from(nth).unwrap_or(0)));
+            offset += step * i32::try_from(count).unwrap_or(0);
+            repeat(value, count, &mut text);
+            row = run.end;
+        }
+        let nulls = self.nulls();
+        *self = Self::default();
+        Ok(Arc::new(StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), text.into(), nulls)?))
+    }
+
+    fn nulls(&self) -> Option<NullBuffer> {
+        if self.runs.iter().all(|run| run.value.is_some()) {
+            return None;
+        }
+        let mut valid = BooleanBufferBuilder::new(self.rows);
+        for run in &self.runs {
+            valid.append_n(run.end - valid.len(), run.value.is_some());
+        }
+        Some(NullBuffer::new(valid.finish()))
+    }
+}
+
+/// Appends a text so many times, doubling what is there.
+fn repeat(value: &[u8], count: usize, out: &mut Vec<u8>) {
+    if count == 0 || value.is_empty() {
+        return;
+    }
+    let start = out.len();
+    let end = start + value.len() * count;
+    out.extend_from_slice(value);
+    while out.len() < end {
+        let have = (out.len() - start).min(end - out.len());
+        out.extend_from_within(start..start + have);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_holds_what_was_pushed_and_not_cut(
+            steps in prop::collection::vec((prop::option::of("[ab]{0,3}"), 1usize..5, any::<bool>()), 0..40)
+        ) {
+            let mut kept: Vec<Option<String>> = Vec::new();
+            let mut column = Repeats::default();
+            for (value, times, cut) in steps {
+                for _ in 0..times {
+                    column.push(value.as_ref().map(String::as_bytes)).unwrap();
+                    kept.push(value.clone());
+                }
+                if cut {
+                    kept.truncate(kept.len() - times / 2);
+                    column.truncate(kept.len());
+                }
+            }
+            prop_assert_eq!(column.len(), kept.len());
+            let array = column.finish().unwrap();
+            let read: Vec<Option<String>> = array.as_string::<i32>().iter().map(|value| value.map(str::to_owned)).collect();
+            prop_assert_eq!(read, kept);
+        }
+    }
+}
