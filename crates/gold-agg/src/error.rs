@@ -139,6 +139,13 @@ pub enum Error {
         /// What is there.
         latest: u64,
     },
+    /// The table there holds rows and was not made as a view: a refresh would replace them. Give the view another name, or take the
+    /// table away first.
+    #[error("`{table}` holds rows that no view made, and a refresh would replace them")]
+    NotAView {
+        /// The view.
+        table: TableName,
+    },
     /// Other writers won every race for the view.
     #[error("`{table}`: another writer was first {attempts} times, last because {conflict}")]
     Contended {
@@ -245,6 +252,8 @@ impl Error {
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
+            // A row that breaks the table's own rules comes from the query, and comes again.
+            Self::Lake { source, .. } if source.class() == FaultClass::BadData => FaultClass::BadInput,
             Self::Lake { source, .. } => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Expectation { .. } => FaultClass::Expectation,
@@ -262,6 +271,7 @@ impl Fault for Error {
             | Self::DeclaredSchema { .. }
             | Self::TableColumns { .. }
             | Self::Rule { .. }
+            | Self::NotAView { .. }
             | Self::SourceWentBack { .. } => FaultClass::BadInput,
         }
     }
@@ -286,6 +296,7 @@ impl Fault for Error {
             Self::Contended { .. } => "GA0015",
             Self::Cancelled { .. } => "GA0016",
             Self::OutOfMemory { .. } => "GA0017",
+            Self::NotAView { .. } => "GA0018",
         })
     }
 
@@ -295,7 +306,7 @@ impl Fault for Error {
             Self::NoSource { .. } => "tributary show tables".to_owned(),
             Self::TableColumns { table, .. } => format!("tributary ddl {table}"),
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),
-            Self::Contended { table, .. } => format!("tributary show history {table}"),
+            Self::Contended { table, .. } | Self::NotAView { table } => format!("tributary show history {table}"),
             Self::OutOfMemory { table, .. } => format!("tributary run --only {table} --memory-limit 4GiB"),
             Self::Failed { table, .. } | Self::Expectation { table, .. } | Self::Cancelled { table } => {
                 format!("tributary run --only {table}")

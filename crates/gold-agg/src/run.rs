@@ -94,6 +94,9 @@ impl Run<'_> {
             Some(table) => Definition::of_table(table).await.map_err(Error::lake("reading", &self.spec.table))?,
             None => None,
         };
+        if let (Some(table), None) = (&there, &made) {
+            self.ensure_empty(table).await?;
+        }
         report.version_from = there.as_ref().map(Table::version);
         report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
         let wanted = Definition::of(self.spec, false).digest;
@@ -114,6 +117,15 @@ impl Run<'_> {
         match self.options.cancel.is_cancelled() {
             true => Err(Error::Cancelled { table: self.spec.table.clone() }),
             false => Ok(()),
+        }
+    }
+
+    /// A table that no view made yet is taken over only without rows, as `setup` makes it.
+    async fn ensure_empty(&self, table: &Table) -> Result<()> {
+        let files = table.files().await.map_err(Error::lake("reading", &self.spec.table))?;
+        match files.is_empty() {
+            true => Ok(()),
+            false => Err(Error::NotAView { table: self.spec.table.clone() }),
         }
     }
 

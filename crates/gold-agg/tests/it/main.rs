@@ -2,6 +2,7 @@
 
 mod crash;
 mod errors;
+mod field;
 mod law;
 mod names;
 mod races;
