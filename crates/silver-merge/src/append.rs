@@ -1,7 +1,7 @@
 //! One attempt at an append-only table: every upsert is a row of its own.
 
 use tributary_lake::arrow::array::UInt32Array;
-use tributary_lake::{Commit, Operation, Reads, Table, WriterOptions};
+use tributary_lake::{Commit, DataWriter, Operation, Reads, Table, WriterOptions};
 
 use crate::error::{Error, Result};
 use crate::events::Kind;
@@ -12,41 +12,38 @@ use crate::writes::Changed;
 
 /// Reads and commits; see [`crate::run::run`].
 pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> Result<Ended> {
-    let mut table: Option<Table> = None;
-    let mut writer = None;
-    let mut rows = 0_u64;
     let name = &attempt.spec.table;
     let write = |source| Error::lake("write to", name, source);
-    let findings = intake
-        .read(async |judged| {
-            let upserts: UInt32Array = (0..judged.events.len() as u32).filter(|row| judged.events.kinds[*row as usize] == Kind::Upsert).collect();
-            let events = judged.events.take(&upserts).map_err(|error| Error::kernel(name, error))?;
-            if table.is_none() {
-                let opened = attempt.open_or_create(intake.target).await?;
+    let mut open: Option<(Table, DataWriter)> = None;
+    let mut rows = 0_u64;
+    let mut reading = intake.read();
+    while let Some(judged) = reading.next().await? {
+        let upserts: UInt32Array = (0..judged.events.len() as u32).filter(|row| judged.events.kinds[*row as usize] == Kind::Upsert).collect();
+        let events = judged.events.take(&upserts).map_err(|error| Error::kernel(name, error))?;
+        let (_, writer) = match &mut open {
+            Some(open) => open,
+            None => {
+                let table = attempt.open_or_create(intake.target).await?;
                 let options = WriterOptions { columns: intake.target.grows.then(|| intake.target.columns.clone()), ..WriterOptions::default() };
-                writer = Some(opened.writer(options).map_err(write)?);
-                table = Some(opened);
+                let writer = table.writer(options).map_err(write)?;
+                open.insert((table, writer))
             }
-            if let Some(writer) = writer.as_mut().filter(|_| events.len() > 0) {
-                writer.write(&events.rows).await.map_err(write)?;
-                rows += events.len() as u64;
-            }
-            Ok(true)
-        })
-        .await?;
+        };
+        if events.len() > 0 {
+            writer.write(&events.rows).await.map_err(write)?;
+            rows += events.len() as u64;
+        }
+    }
+    let findings = reading.finish()?;
     if findings.rows == 0 {
-        return Ok(Ended::Report(Box::new(attempt.nothing_new("the new versions of its source hold no rows"))));
+        return Ok(attempt.no_rows());
     }
     if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
         return Ok(Ended::Lost(lost));
     }
-    let table = match table {
-        Some(table) => table,
-        None => attempt.open_or_create(intake.target).await?,
-    };
-    let adds = match writer {
-        Some(writer) => writer.finish().await.map_err(write)?,
-        None => Vec::new(),
+    let (table, adds) = match open {
+        Some((table, writer)) => (table, writer.finish().await.map_err(write)?),
+        None => (attempt.open_or_create(intake.target).await?, Vec::new()),
     };
     let bytes = adds.iter().map(|file| file.size).sum();
     let commit = Commit {

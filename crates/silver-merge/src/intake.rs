@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures::TryStreamExt;
-use tributary_lake::arrow::array::UInt32Array;
+use tributary_lake::arrow::array::{RecordBatch, UInt32Array};
 use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_specs::SilverSpec;
 
 use crate::error::{Error, Result};
@@ -60,85 +61,121 @@ pub(crate) enum Slice {
     TooLarge,
 }
 
-impl Intake<'_> {
-    /// Every event, batch by batch, as it is read; and what was found beside them.
+/// A pass over the new rows, batch by batch.
+pub(crate) struct Reading<'a> {
+    intake: &'a Intake<'a>,
+    next_range: usize,
+    output: Option<SendableRecordBatchStream>,
+    seen: Seen,
+    stop: Option<Error>,
+    lengths: Option<(usize, usize)>,
+    findings: Findings,
+}
+
+impl Reading<'_> {
+    /// The next batch of events.
     ///
     /// # Errors
-    /// When the query fails, or the rows forbid the commit.
-    pub async fn read(&self, mut take: impl AsyncFnMut(Judged) -> Result<bool>) -> Result<Findings> {
-        let table = &self.spec.table;
-        let mut findings = Findings::default();
-        let (mut stop, mut lengths) = (None, None::<(usize, usize)>);
-        for range in &self.ranges {
-            let rows = self.source.rows(range.from, range.to).await?;
-            let mut output = self.selection.run(rows).await?;
-            let mut seen = Seen::default();
-            while let Some(batch) = output.try_next().await.map_err(|error| Error::query(table, error))? {
-                if self.options.cancel.is_cancelled() {
-                    return Err(Error::Cancelled { table: table.clone() });
-                }
-                let selected = self.selection.take_apart(&batch)?;
-                seen.add(selected.rows.values());
-                let mut judged = self.judge.judge(&selected, &self.target.shape)?;
-                join_stops(&mut stop, judged.stop.take());
-                lengths = widest(lengths, judged.text_lengths);
-                merge(&mut findings.ignored, &judged.ignored);
-                merge(&mut findings.expectations, &judged.expectations);
-                if let Some(rejected) = judged.rejected.take() {
-                    findings.quarantined += rejected.rows.num_rows() as u64;
-                    findings.rejected.extend(range.sets_aside.then_some(rejected));
-                }
-                if !take(judged).await? {
-                    return Ok(findings);
-                }
+    /// When the query fails, or gives several rows for one.
+    pub async fn next(&mut self) -> Result<Option<Judged>> {
+        let intake = self.intake;
+        let table = &intake.spec.table;
+        loop {
+            if intake.options.cancel.is_cancelled() {
+                return Err(Error::Cancelled { table: table.clone() });
             }
-            let read = self.selection.rows_read();
-            if seen.rows > seen.distinct {
-                let source_table = self.source.name().clone();
-                return Err(Error::NotOneToOne { table: table.clone(), source_table, rows: seen.rows, of: seen.distinct });
-            }
-            findings.rows += read;
-            if read > seen.distinct {
-                *findings.ignored.entry("filtered".to_owned()).or_default() += read - seen.distinct;
+            let Some(output) = &mut self.output else {
+                let Some(range) = intake.ranges.get(self.next_range) else { return Ok(None) };
+                self.next_range += 1;
+                self.output = Some(intake.selection.run(intake.source.rows(range.from, range.to).await?).await?);
+                continue;
+            };
+            match output.try_next().await.map_err(|error| Error::query(table, error))? {
+                Some(batch) => return self.judge(&batch).map(Some),
+                None => self.end_of_range()?,
             }
         }
-        check_lengths(self.spec, lengths)?;
-        stop.map_or(Ok(findings), Err)
+    }
+
+    fn judge(&mut self, batch: &RecordBatch) -> Result<Judged> {
+        let intake = self.intake;
+        let selected = intake.selection.take_apart(batch)?;
+        self.seen.add(selected.rows.values());
+        let mut judged = intake.judge.judge(&selected, &intake.target.shape)?;
+        join_stops(&mut self.stop, judged.stop.take());
+        self.lengths = widest(self.lengths, judged.text_lengths);
+        merge(&mut self.findings.ignored, &judged.ignored);
+        merge(&mut self.findings.expectations, &judged.expectations);
+        if let Some(rejected) = judged.rejected.take() {
+            self.findings.quarantined += rejected.rows.num_rows() as u64;
+            self.findings.rejected.extend(intake.ranges[self.next_range - 1].sets_aside.then_some(rejected));
+        }
+        Ok(judged)
+    }
+
+    fn end_of_range(&mut self) -> Result<()> {
+        self.output = None;
+        let read = self.intake.selection.rows_read();
+        let Seen { rows, distinct, .. } = std::mem::take(&mut self.seen);
+        if rows > distinct {
+            let (table, source_table) = (self.intake.spec.table.clone(), self.intake.source.name().clone());
+            return Err(Error::NotOneToOne { table, source_table, rows, of: distinct });
+        }
+        self.findings.rows += read;
+        if read > distinct {
+            *self.findings.ignored.entry("filtered".to_owned()).or_default() += read - distinct;
+        }
+        Ok(())
+    }
+
+    /// What was found beside the events.
+    ///
+    /// # Errors
+    /// When rows forbid the commit.
+    pub fn finish(self) -> Result<Findings> {
+        check_lengths(self.intake.spec, self.lengths)?;
+        self.stop.map_or(Ok(self.findings), Err)
+    }
+}
+
+impl Intake<'_> {
+    /// Begins a pass.
+    pub fn read(&self) -> Reading<'_> {
+        Reading {
+            intake: self,
+            next_range: 0,
+            output: None,
+            seen: Seen::default(),
+            stop: None,
+            lengths: None,
+            findings: Findings::default(),
+        }
     }
 
     /// The events whose keys are in a slice; and those of every key, which are in each.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Reading::next`] and [`Reading::finish`].
     pub async fn slice(&self, codec: &KeyCodec, slices: &Slices, at: usize, bytes_max: usize) -> Result<(Slice, Findings)> {
-        let mut parts: Vec<Events> = Vec::new();
-        let mut before_images = Vec::new();
-        let (mut bytes, mut too_large) = (0, false);
-        let table = self.spec.table.clone();
-        let findings = self
-            .read(async |judged| {
-                let kept = rows_of_slice(self.target, codec, slices, at, &judged.events).map_err(|error| Error::kernel(&table, error))?;
-                if kept.is_empty() {
-                    return Ok(true);
-                }
-                before_images.extend(kept.values().iter().map(|row| judged.before_images[*row as usize]));
-                let part = match kept.len() == judged.events.len() {
-                    true => judged.events,
-                    false => judged.events.take(&kept).map_err(|error| Error::kernel(&table, error))?,
-                };
-                bytes += part.bytes();
-                parts.push(part);
-                too_large = bytes > bytes_max;
-                Ok(!too_large)
-            })
-            .await?;
-        if too_large {
-            return Ok((Slice::TooLarge, findings));
+        let fail = |error| Error::kernel(&self.spec.table, error);
+        let (mut parts, mut before_images, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut reading = self.read();
+        while let Some(judged) = reading.next().await? {
+            let kept = rows_of_slice(self.target, codec, slices, at, &judged.events).map_err(fail)?;
+            if kept.is_empty() {
+                continue;
+            }
+            before_images.extend(kept.values().iter().map(|row| judged.before_images[*row as usize]));
+            let part = if kept.len() == judged.events.len() { judged.events } else { judged.events.take(&kept).map_err(fail)? };
+            bytes += part.bytes();
+            parts.push(part);
+            if bytes > bytes_max {
+                return Ok((Slice::TooLarge, Findings::default()));
+            }
         }
-        let fail = |error| Error::kernel(&table, error);
+        let mut findings = reading.finish()?;
         let events = Events::concat(&self.target.shape, parts).map_err(fail)?;
         let (events, dropped) = self.without_before_images(codec, events, &before_images).map_err(fail)?;
-        let mut findings = findings;
         if dropped > 0 {
             *findings.ignored.entry("preimage".to_owned()).or_default() += dropped;
         }
@@ -165,15 +202,13 @@ impl Intake<'_> {
     /// Keys that key changes of the batch tie to others.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Reading::next`].
     pub async fn tied(&self, codec: &KeyCodec) -> Result<Vec<(Key, Key)>> {
         let mut tied = Vec::new();
-        let table = self.spec.table.clone();
-        self.read(async |judged| {
-            tied.extend(ties(self.target, codec, &judged.events).map_err(|error| Error::kernel(&table, error))?);
-            Ok(true)
-        })
-        .await?;
+        let mut reading = self.read();
+        while let Some(judged) = reading.next().await? {
+            tied.extend(ties(self.target, codec, &judged.events).map_err(|error| Error::kernel(&self.spec.table, error))?);
+        }
         Ok(tied)
     }
 }

@@ -71,11 +71,6 @@ impl Leaves {
     pub fn of_column(&self, column: usize) -> Range<usize> {
         self.of_column[column].clone()
     }
-
-    /// The leaf of this name.
-    pub fn named(&self, name: &str) -> Option<usize> {
-        self.all.iter().position(|leaf| leaf.name == name)
-    }
 }
 
 /// The values of a leaf in a column: null where the leaf or anything above it is null.

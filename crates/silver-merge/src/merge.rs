@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tributary_lake::arrow::array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use tributary_lake::arrow::array::{ArrayRef, BooleanArray, UInt32Array};
 use tributary_lake::{Commit, DataFile, KeyRanges, Operation, Reads, Table};
 
 use crate::controls;
@@ -12,7 +12,7 @@ use crate::intake::{Findings, Intake, Slice, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted, widen};
 use crate::plan::{Counts, Inputs, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
-use crate::search::{Hits, find};
+use crate::search::find;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
 use crate::writes::Writes;
 
@@ -40,7 +40,7 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
         }
     };
     if findings.rows == 0 {
-        return Ok(Ended::Report(Box::new(attempt.nothing_new("the new versions of its source hold no rows"))));
+        return Ok(attempt.no_rows());
     }
     if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
         return Ok(Ended::Lost(lost));

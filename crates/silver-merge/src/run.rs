@@ -22,7 +22,8 @@ use crate::writes::Changed;
 /// How the application id of a consumed source begins.
 pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
 
-/// Brings a silver dataset up to date with its sources, in one commit.
+/// Brings a silver dataset up to date with what its source holds when the run begins: in one commit, or in one for each
+/// [`Options::source_versions_max`] versions.
 ///
 /// Safe to repeat, to overlap with itself, to cancel and to drop at any point: the position rides in the commit, a run that
 /// has lost its place does not commit, and a lost race is planned again from a fresh snapshot.
@@ -31,22 +32,52 @@ pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
 /// See [`Error`]; the table is as its last commit left it.
 pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<DatasetReport> {
     let started = lake.clock().now();
+    let mut done: Option<DatasetReport> = None;
+    let mut goal = Goal::default();
     let mut conflicts = 0;
     loop {
-        match attempt(lake, spec, options, started).await? {
-            Ended::Report(mut report) => {
-                report.conflicts = u64::from(conflicts);
-                return Ok(*report);
+        match attempt(lake, spec, options, started, &mut goal).await? {
+            Ended::Empty(to) => goal.empty_to = Some(to),
+            Ended::Report(report) => {
+                let finished = !report.positions.values().any(|reached| goal.until.is_some_and(|until| (*reached as u64) < until));
+                let mut report = done.map_or_else(|| (*report).clone(), |done| both(done, &report));
+                report.conflicts = conflicts;
+                if finished {
+                    return Ok(report);
+                }
+                done = Some(report);
             }
             Ended::Lost(outcome) => {
                 conflicts += 1;
                 tracing::info!(table = %spec.table, ?outcome, conflicts, "a race was lost: planning again");
-                if conflicts >= options.attempts_max.max(1) {
+                if conflicts >= u64::from(options.attempts_max.max(1)) {
                     return Err(lost(spec, conflicts, outcome));
                 }
             }
         }
     }
+}
+
+/// The report of two commits of one run.
+fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
+    if second.status == Status::NothingNew {
+        return first;
+    }
+    let mut report = second.clone();
+    merge(&mut report.rows_ignored, &first.rows_ignored);
+    merge(&mut report.expectations, &first.expectations);
+    report.rows_in += first.rows_in;
+    report.rows_out += first.rows_out;
+    report.rows_quarantined += first.rows_quarantined;
+    report.rows_inserted += first.rows_inserted;
+    report.rows_updated += first.rows_updated;
+    report.rows_deleted += first.rows_deleted;
+    report.ties += first.ties;
+    report.bytes_written += first.bytes_written;
+    report.version_from = first.version_from;
+    report.reason = format!("{} new rows in several commits", report.rows_in);
+    report.notes = first.notes.into_iter().chain(report.notes).collect();
+    report
 }
 
 /// What `setup` creates for a silver dataset.
@@ -61,8 +92,19 @@ pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Re
     Ok(plan.target.table_spec(spec))
 }
 
+/// How far a run goes.
+#[derive(Debug, Default)]
+struct Goal {
+    /// The source's latest version when the run began.
+    until: Option<u64>,
+    /// No row is in the versions up to this one that the target has not consumed.
+    empty_to: Option<u64>,
+}
+
 /// How an attempt ended.
 pub(crate) enum Ended {
+    /// No version of the source up to this one has new rows, but later ones are left.
+    Empty(u64),
     /// With a commit, or with nothing to do.
     Report(Box<DatasetReport>),
     /// With a race lost.
@@ -79,6 +121,8 @@ pub(crate) struct Attempt<'a> {
     pub position: Option<i64>,
     /// The version of the source the commit will be at.
     pub to: u64,
+    /// The version of the source the run ends at.
+    until: u64,
     quarantine: Quarantine,
     source: String,
     started: DateTime<Utc>,
@@ -119,7 +163,14 @@ async fn open(lake: &Lake, name: &tributary_specs::TableName) -> Result<Option<T
     lake.table(name).await.map_err(|source| Error::lake("open", name, source))
 }
 
-async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: DateTime<Utc>) -> Result<Ended> {
+/// One commit, of versions up to the goal that the first attempt sets.
+async fn attempt(
+    lake: &Lake,
+    spec: &SilverSpec,
+    options: &Options,
+    started: DateTime<Utc>,
+    goal: &mut Goal,
+) -> Result<Ended> {
     let Some(name) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
     let app_id = format!("{SOURCE_PREFIX}{name}");
     let existing = open(lake, &spec.table).await?;
@@ -128,7 +179,7 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
         None => None,
     };
     let quarantine = Quarantine::open(lake, spec, &app_id).await?;
-    let mut attempt = Attempt { lake, spec, options, existing, position, to: 0, quarantine, source: app_id, started };
+    let mut attempt = Attempt { lake, spec, options, existing, position, to: 0, until: 0, quarantine, source: app_id, started };
     let Some(source) = open(lake, name).await? else {
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("its source `{name}` does not exist yet")))));
     };
@@ -142,6 +193,7 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
             latest,
         });
     }
+    let latest = *goal.until.get_or_insert(latest);
     let from = match position {
         Some(position) => u64::try_from(position).ok(),
         None => options.starting_version.checked_sub(1),
@@ -150,7 +202,9 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
     if first > latest {
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
     }
-    attempt.to = options.source_versions_max.map_or(latest, |most| latest.min(first + most.max(1) - 1));
+    attempt.until = latest;
+    let begin = goal.empty_to.map_or(first, |empty| first.max(empty + 1));
+    attempt.to = options.source_versions_max.map_or(latest, |most| latest.min(begin + most.max(1) - 1));
     let Planned { selection, judge, target } = Planned::new(lake, spec, options, &source, attempt.existing.as_ref()).await?;
     let ranges = attempt.ranges(from);
     let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
@@ -244,8 +298,16 @@ impl Attempt<'_> {
         }
     }
 
+    /// No row is in the versions read.
+    pub fn no_rows(&self) -> Ended {
+        if self.to < self.until {
+            return Ended::Empty(self.to);
+        }
+        Ended::Report(Box::new(self.nothing_new("the new versions of its source hold no rows")))
+    }
+
     /// A report of a run that found nothing to do.
-    pub fn nothing_new(&self, reason: &str) -> DatasetReport {
+    fn nothing_new(&self, reason: &str) -> DatasetReport {
         let version = self.existing.as_ref().map(Table::version);
         DatasetReport { status: Status::NothingNew, version_to: version, reason: reason.to_owned(), ..self.blank() }
     }
@@ -261,7 +323,8 @@ impl Attempt<'_> {
     }
 }
 
-fn lost(spec: &SilverSpec, attempts: u32, outcome: CommitOutcome) -> Error {
+fn lost(spec: &SilverSpec, attempts: u64, outcome: CommitOutcome) -> Error {
+    let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
     match outcome {
         CommitOutcome::Fenced { app_id, .. } => Error::Busy { table: spec.table.clone(), app_id, attempts },
         CommitOutcome::Conflicted(conflict) => Error::Contended { table: spec.table.clone(), attempts, conflict: Box::new(conflict) },

@@ -180,11 +180,6 @@ impl Selection {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// Whether the source tells a column that rides along.
-    pub fn has_rider(&self, column: &str) -> bool {
-        self.plan.schema().fields().iter().any(|field| field.name().strip_prefix(RIDER) == Some(column))
-    }
-
     /// Source rows that [`Self::run`] has read so far.
     pub fn rows_read(&self) -> u64 {
         self.slot.read.load(Ordering::Relaxed)
