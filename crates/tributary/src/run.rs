@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tributary_fault::{ExitCode, Fault};
 use tributary_specs::{DatasetReport, DatasetRef, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
@@ -71,7 +72,7 @@ impl Lake {
             cancelled,
             datasets,
         };
-        if let Err(error) = crate::runs::record(self.inner(), &report).await {
+        if let Err(error) = crate::runs::record(self.inner(), &report).boxed().await {
             tracing::warn!(error = &error as &dyn std::error::Error, "system.tributary.runs was not written");
         }
         self.announce(&report);
@@ -131,12 +132,12 @@ struct Run<'a> {
 
 impl Run<'_> {
     async fn phase(&mut self, tasks: Vec<Task<'_>>) {
-        let mut running = FuturesUnordered::new();
+        let mut running: FuturesUnordered<BoxFuture<'_, Vec<Finished>>> = FuturesUnordered::new();
         let mut finished = Vec::new();
         for task in tasks {
             match task.sources().iter().find(|source| self.failed.contains(source)) {
                 Some(source) => finished.extend(task.tables().into_iter().map(|table| skipped(task.layer(), table, source))),
-                None => running.push(self.task(task)),
+                None => running.push(self.task(task).boxed()),
             }
         }
         while let Some(reports) = running.next().await {
@@ -183,7 +184,7 @@ impl Run<'_> {
         options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
         options.sources = self.pipeline.sources().to_vec();
         options.cancel = self.options.cancel.clone();
-        tributary_bronze::run(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
+        layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
 
     async fn silver(&self, spec: &SilverSpec) -> Result<DatasetReport, tributary_silver_merge::Error> {
@@ -195,7 +196,7 @@ impl Run<'_> {
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
-        tributary_silver_merge::run(self.lake.inner(), spec, &options).await
+        layer::silver(self.lake.inner(), spec, &options).await
     }
 
     async fn gold(&self, spec: &GoldSpec) -> Result<DatasetReport, tributary_gold_agg::Error> {
@@ -207,7 +208,7 @@ impl Run<'_> {
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
-        tributary_gold_agg::run(self.lake.inner(), spec, &options).await
+        layer::gold(self.lake.inner(), spec, &options).await
     }
 }
 
@@ -286,4 +287,36 @@ pub(crate) fn reported<E: Fault + 'static>(error: &E) -> ReportedError {
         message.push_str(&format!(" (next: {command})"));
     }
     ReportedError { code: error.code().to_string(), message, exit_code: ExitCode::of(error.class()).code() }
+}
+
+/// The layers' futures, boxed where their lifetimes are known: so the compiler can see that a run may be spawned.
+mod layer {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use tributary_lake::Lake;
+    use tributary_specs::{DatasetReport, GoldSpec, SilverSpec, SourceFeed};
+
+    pub(super) fn bronze<'a>(
+        lake: &'a Lake,
+        feeds: &'a [SourceFeed],
+        options: &'a tributary_bronze::Options,
+    ) -> BoxFuture<'a, Vec<DatasetReport>> {
+        tributary_bronze::run(lake, feeds, options).boxed()
+    }
+
+    pub(super) fn silver<'a>(
+        lake: &'a Lake,
+        spec: &'a SilverSpec,
+        options: &'a tributary_silver_merge::Options,
+    ) -> BoxFuture<'a, tributary_silver_merge::Result<DatasetReport>> {
+        tributary_silver_merge::run(lake, spec, options).boxed()
+    }
+
+    pub(super) fn gold<'a>(
+        lake: &'a Lake,
+        spec: &'a GoldSpec,
+        options: &'a tributary_gold_agg::Options,
+    ) -> BoxFuture<'a, Result<DatasetReport, tributary_gold_agg::Error>> {
+        tributary_gold_agg::run(lake, spec, options).boxed()
+    }
 }

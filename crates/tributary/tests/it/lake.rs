@@ -68,7 +68,7 @@ async fn two_lakes_side_by_side_and_one_cancelled_between_a_put_and_its_answer()
         let store = Arc::new(FaultyStore::new(Arc::new(InMemory::new())));
         let (started, reached) = tokio::sync::oneshot::channel::<()>();
         let started = std::sync::Mutex::new(Some(started));
-        store.before(Rule::delta_commit(), commit, move || {
+        store.before(Rule::delta_commit(), commit, move |_| {
             let started = started.lock().expect("not poisoned").take();
             async move {
                 if let Some(started) = started {
@@ -100,4 +100,14 @@ async fn two_lakes_side_by_side_and_one_cancelled_between_a_put_and_its_answer()
         assert_eq!(shop::content(&again).await, expected, "dropped at commit {commit}");
     }
     assert!(cancelled >= 10, "only {cancelled} runs were cancelled");
+}
+
+/// A service spawns runs and reads on a multi-thread runtime.
+#[test]
+fn futures_of_the_facade_can_be_spawned() {
+    fn spawnable<T: Send + 'static>(_: impl FnOnce() -> T) {}
+    let lake = shop::open(Arc::new(InMemory::new()));
+    spawnable(|| async move { lake.run(&shop::retail(), RunOptions::default()).await.map(|report| report.nothing_new()) });
+    let lake = shop::open(Arc::new(InMemory::new()));
+    spawnable(|| async move { shop::content(&lake).await });
 }
