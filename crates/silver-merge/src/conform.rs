@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray, new_null_array};
 use crate::arrow::compute::{CastOptions, cast_with_options};
-use crate::arrow::datatypes::{DataType, FieldRef};
+use crate::arrow::datatypes::{DataType, FieldRef, TimeUnit, TimestampNanosecondType};
 use crate::arrow::error::ArrowError;
 
 /// The values of `array` as `data_type`.
@@ -26,14 +26,30 @@ pub(crate) fn conform(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
             let values = conform(from.values(), element.data_type())?;
             Ok(Arc::new(ListArray::try_new(Arc::clone(element), from.offsets().clone(), values, from.nulls().cloned())?))
         }
+        (DataType::Timestamp(TimeUnit::Nanosecond, _), DataType::Timestamp(TimeUnit::Microsecond, _)) => {
+            let values = array.as_primitive::<TimestampNanosecondType>();
+            if values.iter().flatten().any(|value| value % 1000 != 0) {
+                return Err(ArrowError::CastError("an instant between two microseconds".to_owned()));
+            }
+            cast_with_options(array, data_type, &CastOptions { safe: false, ..CastOptions::default() })
+        }
         _ => cast_with_options(array, data_type, &CastOptions { safe: false, ..CastOptions::default() }),
+    }
+}
+
+/// The type in which a table can hold values of `data_type`: instants are µs, in UTC where they have a zone.
+pub(crate) fn tabular(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Timestamp(_, None) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(_, Some(_)) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        other => other.clone(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrow::array::{Int32Array, Int64Array, StringArray};
+    use crate::arrow::array::{Int32Array, Int64Array, StringArray, TimestampNanosecondArray};
     use crate::arrow::datatypes::Field;
 
     #[test]
@@ -48,6 +64,14 @@ mod tests {
         assert_eq!(out.column(0).as_string::<i32>().value(0), "Ben");
         assert_eq!(out.column(1).as_string::<i32>().value(0), "Okoro");
         assert!(out.column(2).is_null(0));
+    }
+
+    #[test]
+    fn an_instant_is_never_rounded() {
+        let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+        assert_eq!(tabular(&DataType::Timestamp(TimeUnit::Nanosecond, None)), micros);
+        assert!(conform(&(Arc::new(TimestampNanosecondArray::from(vec![1_000])) as ArrayRef), &micros).is_ok());
+        assert!(conform(&(Arc::new(TimestampNanosecondArray::from(vec![1_001])) as ArrayRef), &micros).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tributary_lake::arrow::datatypes::{DataType, Field, Fields, Int64Type};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_specs::{Column, Expectation, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName};
 
-use crate::conform::conform;
+use crate::conform::{conform, tabular};
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::leaves::LeafSet;
@@ -133,7 +133,7 @@ impl Judge {
     /// When Delta has no such type.
     pub fn sequence_type(&self) -> Result<Option<tributary_specs::DataType>> {
         let delta = |name: &String, data_type: &DataType| {
-            tributary_specs::DataType::from_arrow(name, data_type).map_err(|error| Error::spec(&self.table, error.to_string()))
+            tributary_specs::DataType::from_arrow(name, &tabular(data_type)).map_err(|error| Error::spec(&self.table, error.to_string()))
         };
         Ok(match (self.sequence.as_slice(), self.sequence_fields.as_slice()) {
             ([], _) => None,
@@ -286,6 +286,9 @@ impl Judge {
 
     /// The other key of key changes, where every key column is a column of the source's own key.
     fn other_keys(&self, selected: &Selected, shape: &Shape, fates: &[Fate]) -> Result<Option<StructArray>, ArrowError> {
+        if shape.keys.is_empty() {
+            return Ok(None);
+        }
         let none = || {
             let fields = shape.keys.iter().map(|key| shape.schema.field(*key).clone().with_nullable(true)).collect::<Fields>();
             let columns = fields.iter().map(|field| new_null_array(field.data_type(), fates.len())).collect();

@@ -40,7 +40,7 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
         }
     };
     if findings.rows == 0 {
-        return Ok(attempt.no_rows());
+        return attempt.no_rows(intake.target).await;
     }
     if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
         return Ok(Ended::Lost(lost));

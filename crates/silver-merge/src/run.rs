@@ -298,12 +298,18 @@ impl Attempt<'_> {
         }
     }
 
-    /// No row is in the versions read.
-    pub fn no_rows(&self) -> Ended {
+    /// No row is in the versions read. A table that is not there yet is made, so that what reads it finds it.
+    pub async fn no_rows(&self, target: &Target) -> Result<Ended> {
         if self.to < self.until {
-            return Ended::Empty(self.to);
+            return Ok(Ended::Empty(self.to));
         }
-        Ended::Report(Box::new(self.nothing_new("the new versions of its source hold no rows")))
+        let mut report = self.nothing_new("the new versions of its source hold no rows");
+        if self.existing.is_none() {
+            report.version_to = Some(self.open_or_create(target).await?.version());
+            report.status = Status::Committed;
+            "created; its source holds no rows yet".clone_into(&mut report.reason);
+        }
+        Ok(Ended::Report(Box::new(report)))
     }
 
     /// A report of a run that found nothing to do.

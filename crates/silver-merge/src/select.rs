@@ -29,6 +29,7 @@ use tributary_lake::{Lake, Table};
 use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
 
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
+use crate::conform::tabular;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::source::{FEED, Source, TECHNICAL};
@@ -145,7 +146,7 @@ impl Selection {
         let mut columns = Vec::with_capacity(chosen.len());
         for place in &chosen {
             let field = plan.schema().field(*place);
-            columns.push(Column::from_arrow(&field.as_ref().clone().with_nullable(true)).map_err(|error| Error::spec(&spec.table, error.to_string()))?);
+            columns.push(Column::from_arrow(&Field::new(field.name(), tabular(field.data_type()), true)).map_err(|error| Error::spec(&spec.table, error.to_string()))?);
         }
         check_names(&spec.table, &columns)?;
         let origins = chosen.iter().map(|place| origins[*place].clone()).collect();

@@ -54,6 +54,10 @@ impl Target {
     /// # Errors
     /// When the declared schema does not fit the query, or the table that is there was made by another declaration.
     pub fn new(spec: &SilverSpec, selection: &Selection, judge: &Judge, has_positions: bool, existing: Option<&Table>) -> Result<Self> {
+        if spec.deletes.apply_as_truncate_when.is_some() && matches!(spec.policy, MergePolicy::ScdType2 { .. }) {
+            let reason = "TRUNCATE_REQUIRES_SCD1: apply_as_truncate_when would erase history, which scd_type2 keeps";
+            return Err(Error::spec(&spec.table, reason));
+        }
         check_schema(spec, selection)?;
         let sequence_type = judge.sequence_type()?;
         let mark = spec.deletes.soft_delete_column.clone();
