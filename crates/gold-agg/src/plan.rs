@@ -3,7 +3,7 @@
 //! - A view is refreshed exactly when it may differ from its query over the inputs' latest versions.
 //! - Columns of its table never change their type and never go; new ones come behind.
 
-use tributary_specs::{Column, DataType, TableName};
+use tributary_specs::{Column, DataType, Refresh, TableName};
 
 use crate::definition::Definition;
 
@@ -55,6 +55,14 @@ pub(crate) fn decide(made: Option<&Definition>, wanted: &str, inputs: &[InputSta
         return Ok(Decision::Refresh("the query asks for the time".to_owned()));
     }
     Ok(Decision::Nothing("no input moved".to_owned()))
+}
+
+/// Why a refresh happens, and why in full where the spec leaves the mode open.
+pub(crate) fn reason_for_full(why: &str, refresh: Refresh) -> String {
+    match refresh {
+        Refresh::Auto => format!("{why}; in full, for only full refresh is available"),
+        Refresh::Full | Refresh::Incremental => why.to_owned(),
+    }
 }
 
 fn went_back(input: &InputState) -> Option<WentBack> {

@@ -107,7 +107,7 @@ impl Run<'_> {
                 Ok(Ended::NothingNew)
             }
             Decision::Refresh(reason) => {
-                report.reason = reason;
+                report.reason = plan::reason_for_full(&reason, self.spec.refresh);
                 self.refresh(there, &inputs, &states, report).await
             }
         }

@@ -7,10 +7,10 @@ use tributary_gold_agg::{Build, Options, run};
 use tributary_lake::arrow::datatypes::DataType as Arrow;
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use tributary_lake::datafusion::prelude::{col, lit};
-use tributary_specs::{Column, DataType, GoldSpec, Status};
+use tributary_specs::{Column, DataType, GoldSpec, Refresh, Status};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
-use crate::world::{World, name, ten_o_clock};
+use crate::world::{World, name, ten_o_clock, told};
 
 fn orders() -> Frame {
     frame!(
@@ -131,6 +131,15 @@ async fn a_changed_definition_refreshes_and_adds_columns_behind() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_view_that_asks_for_full_refresh_needs_no_reason_for_it() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let report = run(&world.lake, &by_region().with_refresh(Refresh::Full), &Options::default()).await?;
+    assert_eq!(report.reason, "first refresh");
+    Ok(())
+}
+
+#[tokio::test]
 async fn inputs_are_read_at_the_versions_that_are_recorded() -> Result<()> {
     let world = World::new();
     world.append("silver.orders", &orders()).await?;
@@ -201,7 +210,7 @@ async fn a_view_can_be_built_in_code() -> Result<()> {
     assert_frames_eq!(world.rows("gold.large").await?, frame!("order_id: long\n 1\n 2"));
     assert_eq!(run(&world.lake, &spec, &options).await?.status, Status::NothingNew);
     let spec = GoldSpec { query: "large, second edition".into(), ..spec };
-    assert_eq!(run(&world.lake, &spec, &options).await?.reason, "the definition changed");
+    assert_eq!(told(run(&world.lake, &spec, &options).await?).reason, "the definition changed");
     Ok(())
 }
 
