@@ -294,18 +294,18 @@ impl LaneBatch {
             self.report(lane);
             return Ok(Ended::Nothing);
         }
-        let table = lane.ensure_bronze(lake).await?;
-        self.close(&table).await?;
         let mut writes = lane.taken.writes(&self.entries);
         writes.progress.extend(self.positions.iter().filter(|position| position.bronze != Some(position.next)).map(|position| Progress {
             app_id: position.app_id.clone(),
             expected: position.bronze,
             version: position.next,
         }));
-        if self.files.is_empty() && writes == Writes::default() {
+        if self.writer.is_none() && self.files.is_empty() && writes == Writes::default() {
             self.report(lane);
             return Ok(Ended::Nothing);
         }
+        let table = lane.ensure_bronze(lake).await?;
+        self.close(&table).await?;
         let bytes_written: u64 = self.files.iter().map(|file| file.size).sum();
         let remarks = (!self.remarks.is_empty()).then(|| self.remarks.iter().cloned().collect::<Vec<_>>().join("; "));
         let failed = |source| Error::lake(table.name(), "committing rows", source);
@@ -342,6 +342,8 @@ fn append(adds: Vec<NewFile>, writes: &Writes, schema: Option<Vec<Column>>, user
         domains: writes.domains.clone(),
         schema,
         reads: Reads::BlindAppend,
+        // A source that went back behind the table was passed over by choice; files never go back.
+        rewinds: writes.progress.iter().any(|progress| progress.expected.is_some_and(|expected| progress.version < expected)),
         user_metadata,
         ..Commit::default()
     }

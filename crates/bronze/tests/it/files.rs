@@ -12,8 +12,9 @@ fn lines(ids: std::ops::Range<i64>) -> String {
     ids.map(|id| format!("{{\"id\":{id}}}\n")).collect()
 }
 
-fn numbers(ids: std::ops::Range<i64>) -> Vec<serde_json::Value> {
-    let mut ids: Vec<_> = ids.map(|id| json!([id])).collect();
+/// Ids as rows, in the order the world gives them.
+fn numbers(ids: impl IntoIterator<Item = i64>) -> Vec<serde_json::Value> {
+    let mut ids: Vec<_> = ids.into_iter().map(|id| json!([id])).collect();
     ids.sort_by_key(ToString::to_string);
     ids
 }
@@ -90,7 +91,7 @@ async fn a_file_rewritten_under_its_name_is_another_content() {
     world.run_one(&feed).await;
     world.drop_file("in/a.jsonl", lines(5..9)).await;
     world.run_one(&feed).await;
-    assert_eq!(world.columns("bronze.a", &["id"]).await, [numbers(0..3), numbers(5..9)].concat());
+    assert_eq!(world.columns("bronze.a", &["id"]).await, numbers((0..3).chain(5..9)));
 }
 
 #[tokio::test]
@@ -108,7 +109,7 @@ async fn a_file_that_grows_while_it_is_read_is_left_whole_for_the_next_run() {
     assert!(report.notes.iter().any(|note| note.contains("in/1.jsonl changed while it was read")), "{:?}", report.notes);
     let report = world.run_one(&feed).await;
     assert_eq!(report.rows_out, 5);
-    assert_eq!(world.columns("bronze.a", &["id"]).await, [numbers(0..5), numbers(100..103)].concat());
+    assert_eq!(world.columns("bronze.a", &["id"]).await, numbers((0..5).chain(100..103)));
 }
 
 #[tokio::test]

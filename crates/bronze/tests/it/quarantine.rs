@@ -11,11 +11,13 @@ async fn quarantine_ahead(policy: SchemaPolicy) -> (World, tributary_specs::Sour
     let world = World::new();
     let mut feed = recorded("a", "in", &[]);
     feed.schema_policy = policy;
+    world.drop_file("in/0.jsonl", record("t", 9, &json!({"id": 0}))).await;
+    world.run_one(&feed).await;
     let content =
         [record("t", 0, &json!({"id": 1})), record("t", 1, &json!({"id": 2, "extra": "x"})), record("t", 2, &json!({"id": "bad"}))]
             .concat();
     world.drop_file("in/1.jsonl", content).await;
-    world.lake_store.fail(Rule::delta_commit().on("bronze/a/_delta_log/00000000000000000001"), 1, ScriptedFault::Denied);
+    world.lake_store.fail(Rule::delta_commit().on("bronze/a/_delta_log/00000000000000000002"), 1, ScriptedFault::Denied);
     let report = world.run(std::slice::from_ref(&feed)).await.remove(0);
     assert_eq!(report.status, Status::Failed);
     (world, feed)
@@ -37,7 +39,7 @@ async fn a_record_that_now_decodes_supersedes_its_quarantine_row() {
     feed.schema_policy = SchemaPolicy::Add;
     let report = world.run_one(&feed).await;
     assert_eq!((report.rows_out, report.rows_quarantined), (2, 1));
-    assert_eq!(world.columns("bronze.a", &["id", "extra"]).await, [json!([1, null]), json!([2, "x"])]);
+    assert_eq!(world.columns("bronze.a", &["id", "extra"]).await, [json!([0, null]), json!([1, null]), json!([2, "x"])]);
     let rows = world.rows("quarantine.a").await;
     assert_eq!(rows.len(), 2, "marked, not doubled");
     let superseded: Vec<_> = rows.iter().filter(|row| row["superseded_at"].is_string()).map(|row| row["line"].as_i64()).collect();
