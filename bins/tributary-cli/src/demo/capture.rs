@@ -97,7 +97,7 @@ pub fn pipeline(name: &str, folder: &str, expected: &Expected, sample: &Sample) 
         let files = FileSource::new(folder, FileFormat::KafkaJsonl).with_topics([topic.as_str()]);
         let columns = recorded.columns.iter().map(|column| declare(expected.server(), table, column, sample));
         let decode = if sample.flattened { Decode::DebeziumFlattened } else { Decode::Debezium };
-        let feed = SourceFeed::new(table, bronze.clone(), files).with_decode(decode).with_columns(columns);
+        let feed = SourceFeed::new(format!("{table}_events"), bronze.clone(), files).with_decode(decode).with_columns(columns);
         builder = builder.feed(feed.with_schema_policy(SchemaPolicy::Add).with_keys(recorded.primary_key.iter().map(String::as_str)));
         builder = builder.silver(silver(table, &bronze, recorded, MergePolicy::default()));
         if !recorded.primary_key.is_empty() {
