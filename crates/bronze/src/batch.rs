@@ -96,6 +96,7 @@ impl LaneBatch {
         if self.spoiled.is_some() {
             return Ok(());
         }
+        lane.make_ready(lake).await?;
         let headers: Vec<Vec<Header<'_>>> =
             records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
         let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
@@ -126,6 +127,7 @@ impl LaneBatch {
         if self.spoiled.is_some() {
             return Ok(());
         }
+        lane.make_ready(lake).await?;
         self.counts.rows_in += broken.len() as u64;
         self.counts.quarantined += broken.len() as u64;
         self.counts.bytes += broken.iter().map(|broken| broken.bytes.len() as u64).sum::<u64>();

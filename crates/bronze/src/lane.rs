@@ -27,6 +27,9 @@ pub(crate) struct Lane {
     /// What the quarantine was last committed with.
     pub parked: Ledger,
     pub decoder: Decoder,
+    /// Whether quarantine and decoder are where the tables are; a run with nothing new never needs it.
+    ready: bool,
+    files_as_positions_max: usize,
     pub tally: Tally,
     /// Lost races since the last commit.
     pub attempts: u32,
@@ -42,6 +45,8 @@ impl Lane {
             taken: Ledger::default(),
             parked: Ledger::default(),
             decoder: decoder(feed)?,
+            ready: false,
+            files_as_positions_max: options.files_as_positions_max,
             tally: Tally::default(),
             attempts: 0,
             feed: feed.clone(),
@@ -52,21 +57,33 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Looks at the tables anew: what they hold, and where the decoder goes on.
+    /// Looks at bronze anew: what it holds.
     pub(crate) async fn reload(&mut self, lake: &Lake) -> Result<()> {
         let table = &self.feed.table;
         self.bronze = lake.table(table).await.map_err(|source| Error::lake(table, "opening", source))?;
-        self.quarantine =
-            lake.table(&self.quarantine_name).await.map_err(|source| Error::lake(&self.quarantine_name, "opening", source))?;
-        self.taken = Ledger::load(&self.feed.name, self.bronze.as_ref()).await?;
-        self.parked = Ledger::load(&self.feed.name, self.quarantine.as_ref()).await?;
+        if let Some(bronze) = &self.bronze
+            && !bronze.columns().iter().any(|column| column.name == INGESTED_AT)
+        {
+            return Err(Error::NotBronze { table: table.clone(), column: INGESTED_AT.to_owned() });
+        }
+        self.taken = Ledger::load(&self.feed.name, self.bronze.as_ref(), self.files_as_positions_max).await?;
+        self.ready = false;
+        Ok(())
+    }
+
+    /// Looks at the quarantine and at where the decoder goes on, before the first record is decoded.
+    pub(crate) async fn make_ready(&mut self, lake: &Lake) -> Result<()> {
+        if self.ready {
+            return Ok(());
+        }
+        let name = &self.quarantine_name;
+        self.quarantine = lake.table(name).await.map_err(|source| Error::lake(name, "opening", source))?;
+        self.parked = Ledger::load(&self.feed.name, self.quarantine.as_ref(), self.files_as_positions_max).await?;
         self.decoder = decoder(&self.feed)?;
         if let Some(bronze) = &self.bronze {
-            if !bronze.columns().iter().any(|column| column.name == INGESTED_AT) {
-                return Err(Error::NotBronze { table: table.clone(), column: INGESTED_AT.to_owned() });
-            }
             self.decoder.resume(resume::read(&self.feed, bronze).await?);
         }
+        self.ready = true;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! It lives in the table's own log and moves only in the commit that carries the rows:
 //!
-//! - up to [`SEPARATE_MAX`] files, two `txn` actions a file: `tributary:file:<feed>:<sha256 of the content>` with the content's
+//! - up to [`crate::Options::files_as_positions_max`] files, two `txn` actions a file: `tributary:file:<feed>:<sha256 of the content>` with the content's
 //!   bytes as version (the identity), and `tributary:path:<feed>:<hash of the path>` with the quick test of the file in its version
 //!   (path, size, time, etag), so that a run with nothing new reads no file; a generation above it makes versions grow;
 //! - beyond, ranges of [`RANGE_FILES`] files in metadata domains `tributary.files.<feed>.<n>`. A full range is sealed: it is never
@@ -17,8 +17,6 @@ use tributary_lake::{Progress, Table};
 
 use crate::{Error, Result};
 
-/// Files kept as `txn` actions of their own.
-pub(crate) const SEPARATE_MAX: usize = 10_000;
 /// Files of a full range.
 pub(crate) const RANGE_FILES: usize = 1_000;
 /// Bits of a quick test; the bits above them in a `txn` version count how often it changed.
@@ -83,6 +81,7 @@ pub(crate) struct Ledger {
     /// `txn` actions that are there: what a writer expects.
     separate: HashMap<String, i64>,
     separate_files: usize,
+    separate_max: usize,
     /// Ranges there are; the last may be open.
     ranges: usize,
     open: Vec<Entry>,
@@ -90,8 +89,8 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// The ledger of `feed` in a snapshot; an empty one when there is no table yet.
-    pub(crate) async fn load(feed: &str, table: Option<&Table>) -> Result<Self> {
-        let mut ledger = Self { feed: feed.to_owned(), ..Self::default() };
+    pub(crate) async fn load(feed: &str, table: Option<&Table>, separate_max: usize) -> Result<Self> {
+        let mut ledger = Self { feed: feed.to_owned(), separate_max, ..Self::default() };
         let Some(table) = table else { return Ok(ledger) };
         let lake = |source| Error::lake(table.name(), "reading the file ledger", source);
         for prefix in [file_prefix(feed), path_prefix(feed)] {
@@ -162,7 +161,7 @@ impl Ledger {
         for entry in entries {
             let (file, path) = (file_app(&self.feed, &entry.id), path_app(&self.feed, entry.path_mark));
             let known_here = self.separate.contains_key(&file) || written.contains(&file);
-            if !known_here && (separate_files >= SEPARATE_MAX || self.holds(&entry.id)) {
+            if !known_here && (separate_files >= self.separate_max || self.holds(&entry.id)) {
                 if ranges.last().is_none_or(|last| last.len() == RANGE_FILES) {
                     ranges.push(Vec::new());
                 }
@@ -272,6 +271,8 @@ fn parse_line(line: &str) -> Option<Entry> {
 mod tests {
     use super::*;
 
+    const SEPARATE_MAX: usize = 10_000;
+
     fn entry(number: u64) -> Entry {
         let mut id = [0; 32];
         id[..8].copy_from_slice(&number.to_be_bytes());
@@ -281,7 +282,7 @@ mod tests {
 
     /// The ledger a reader finds after the commit.
     fn after(ledger: &Ledger, writes: &Writes, domains: &mut BTreeMap<String, String>) -> Ledger {
-        let mut next = Ledger { feed: ledger.feed.clone(), ..Ledger::default() };
+        let mut next = Ledger { feed: ledger.feed.clone(), separate_max: SEPARATE_MAX, ..Ledger::default() };
         let mut separate: BTreeMap<String, i64> = ledger.separate.clone().into_iter().collect();
         for progress in &writes.progress {
             assert!(progress.expected.is_none_or(|expected| expected < progress.version), "versions grow");
@@ -297,7 +298,7 @@ mod tests {
     }
 
     fn empty() -> Ledger {
-        Ledger { feed: "f".into(), ..Ledger::default() }
+        Ledger { feed: "f".into(), separate_max: SEPARATE_MAX, ..Ledger::default() }
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Options {
     pub slice_bytes: usize,
     /// Bytes of the longest record; what is longer goes to quarantine in pieces.
     pub record_bytes_max: usize,
+    /// Taken files of a feed that are kept as positions of their own; what comes after them goes into ranges of 1,000 files in
+    /// metadata domains.
+    pub files_as_positions_max: usize,
     /// Only these feeds are run; the others still take part in who reads what of a shared file.
     pub only: Option<BTreeSet<String>>,
     /// Schema of the quarantine tables.
@@ -55,6 +58,7 @@ impl Options {
             slice_records: 16_384,
             slice_bytes: 8 << 20,
             record_bytes_max: 64 << 20,
+            files_as_positions_max: 10_000,
             only: None,
             quarantine_schema: "quarantine".to_owned(),
             sources: Vec::new(),

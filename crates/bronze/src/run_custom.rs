@@ -35,7 +35,7 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
         let Some(lane) = slot.lane() else { return Ok(()) };
         let mut readings = Vec::new();
         for bounds in &bounds {
-            readings.push(Reading::begin(lane, *bounds, options).await?);
+            readings.push(Reading::begin(lake, lane, *bounds, options).await?);
         }
         while readings.iter().any(Reading::is_due) {
             cancelled(options)?;
@@ -73,10 +73,9 @@ struct Reading {
 }
 
 impl Reading {
-    async fn begin(lane: &mut Lane, bounds: PartitionBounds, options: &Options) -> Result<Self> {
+    async fn begin(lake: &Lake, lane: &mut Lane, bounds: PartitionBounds, options: &Options) -> Result<Self> {
         let app_id = format!("tributary:custom:{}:{}", lane.feed.name, bounds.partition);
         let bronze = progress(lane.bronze.as_ref(), &app_id).await?;
-        let quarantine = progress(lane.quarantine.as_ref(), &app_id).await?;
         let (next, remark) = match plan::start(bronze, bounds, options.on_gap) {
             Start::At(next) => (next, None),
             Start::Over { from, until, at } => (
@@ -97,6 +96,10 @@ impl Reading {
             }
         };
         lane.tally.positions.insert(bounds.partition.to_string(), next);
+        if next < bounds.end || remark.is_some() {
+            lane.make_ready(lake).await?;
+        }
+        let quarantine = progress(lane.quarantine.as_ref(), &app_id).await?;
         Ok(Self { partition: bounds.partition, position: Position { app_id, bronze, quarantine, next }, until: bounds.end, remark })
     }
 

@@ -247,8 +247,9 @@ impl Run<'_> {
             };
             cancelled(self.options).map_err(Left::Run)?;
             if first {
+                make_ready(self.lake, wants, slots).await;
                 look_into_quarantine(identity.id, &content_text, wants, slots, batches).await;
-                name_columns(&slice, wants, slots);
+                name_columns(&slice, wants, slots, batches);
                 first = false;
             }
             self.slice(&slice, origin, wants, slots, batches).await;
@@ -283,6 +284,15 @@ impl Run<'_> {
                 continue;
             }
             tell(self.options, lane, batch);
+        }
+    }
+}
+
+async fn make_ready(lake: &Lake, wants: &[Want], slots: &mut [Slot]) {
+    for want in wants {
+        let Some(lane) = slots[want.slot].lane() else { continue };
+        if let Err(error) = lane.make_ready(lake).await {
+            slots[want.slot].stop(error);
         }
     }
 }
@@ -337,12 +347,14 @@ fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &I
     wants
 }
 
-/// Tells the decoders of CSV feeds the columns of the file that follows.
-fn name_columns(slice: &Slice, wants: &[Want], slots: &mut [Slot]) {
+/// Tells the decoders of CSV feeds the columns of the file that follows, and notes those that are declared and not there.
+fn name_columns(slice: &Slice, wants: &[Want], slots: &mut [Slot], batches: &mut [LaneBatch]) {
     let Some(header) = &slice.header else { return };
     let names: Vec<&str> = header.iter().map(String::as_str).collect();
     for want in wants {
         let Some(lane) = slots[want.slot].lane().filter(|lane| lane.feed.decode == Decode::Csv) else { continue };
+        let absent = lane.feed.columns.iter().filter(|column| !names.iter().any(|name| name.eq_ignore_ascii_case(&column.name)));
+        absent.for_each(|column| batches[want.slot].counts.note(format!("a file has no declared column {}", column.name), 1));
         if let Err(source) = lane.decoder.csv_header(&names) {
             let table = lane.feed.table.clone();
             slots[want.slot].stop(Error::Decode { table, source });

@@ -287,3 +287,45 @@ async fn a_file_gone_between_listing_and_reading_is_left_and_the_others_are_read
     let report = world.run(&[feed]).await.remove(0);
     assert_eq!((report.rows_out, report.error.map(|error| error.exit_code)), (3, Some(4)));
 }
+
+#[tokio::test]
+async fn beyond_its_limit_the_ledger_goes_on_in_ranges() {
+    let world = World::new();
+    let feed = json_lines("a", "in");
+    let mut options = world.options();
+    (options.files_as_positions_max, options.max_files_per_trigger) = (3, 2);
+    for file in 0..9 {
+        world.drop_file(&format!("in/{file}.jsonl"), lines(file * 10..file * 10 + 10)).await;
+    }
+    let report = world.run_with(std::slice::from_ref(&feed), &options).await.remove(0);
+    assert_eq!((report.error, report.rows_out, report.positions["files"]), (None, 90, 9));
+    let gets = || world.data_store.calls().iter().filter(|call| call.verb == Verb::Get).count();
+    let before = gets();
+    assert_eq!(world.run_with(std::slice::from_ref(&feed), &options).await[0].status, Status::NothingNew);
+    assert_eq!(gets(), before, "the quick test holds for files of ranges too");
+    world.drop_file("in/9.jsonl", lines(0..10)).await;
+    world.drop_file("in/8.jsonl", lines(80..95)).await;
+    assert_eq!(world.run_with(std::slice::from_ref(&feed), &options).await[0].rows_in, 5);
+    assert_eq!(world.columns("bronze.a", &["id"]).await, numbers(0..95));
+}
+
+#[tokio::test]
+async fn two_runs_that_write_the_same_range_take_each_file_once() {
+    let world = World::new();
+    let feeds = [json_lines("a", "in")];
+    let mut options = world.options();
+    (options.files_as_positions_max, options.max_files_per_trigger) = (1, 2);
+    for file in 0..6 {
+        world.drop_file(&format!("in/{file}.jsonl"), lines(file..file + 1)).await;
+    }
+    let other = World::over(world.lake_store.inner(), world.data_store.inner());
+    let (others, mut other_options) = (feeds.clone(), other.options());
+    (other_options.files_as_positions_max, other_options.max_files_per_trigger) = (1, 2);
+    world.lake_store.before(Rule::delta_commit().on("bronze/a/_delta_log/0"), 3, move |_| async move {
+        assert_eq!(other.run_with(&others, &other_options).await[0].error, None);
+    });
+    let report = world.run_with(&feeds, &options).await.remove(0);
+    assert_eq!(report.error, None);
+    assert!(report.conflicts > 0);
+    assert_eq!(world.columns("bronze.a", &["id"]).await, numbers(0..6));
+}

@@ -8,5 +8,6 @@ mod errors;
 mod files;
 mod overlap;
 mod quarantine;
+mod recordings;
 mod schema;
 mod world;
