@@ -235,6 +235,8 @@ fn query_class(error: &DataFusionError) -> FaultClass {
         cause = error.source();
     }
     match error.find_root() {
+        // The engine keeps only the text of what kept it from reading a file's footer.
+        DataFusionError::ParquetError(_) => FaultClass::Transient,
         DataFusionError::ResourcesExhausted(_) => FaultClass::BadInput,
         _ => FaultClass::Bug,
     }

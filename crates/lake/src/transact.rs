@@ -204,7 +204,7 @@ impl<'a> Race<'a> {
         loop {
             match self.log.read(self.next).await {
                 Ok(bytes) => return Ok(bytes),
-                Err(_) if tries + 1 < TRIES_WITHOUT_ANSWER => tries += 1,
+                Err(error) if tries + 1 < TRIES_WITHOUT_ANSWER && !error::is_denied(&error) => tries += 1,
                 Err(source) => return Err(Error::Unknown { table: self.log.table.clone(), version: self.next, source: Box::new(source) }),
             }
             pause(tries).await;

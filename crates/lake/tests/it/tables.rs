@@ -86,7 +86,7 @@ async fn a_table_is_what_its_declaration_says() -> Result<()> {
     );
     assert_eq!(lake.difference(&spec).await?, []);
     assert_eq!(lake.create(&spec).await?.version(), 0, "made once");
-    assert_eq!(lake.tables().await?, [spec.name.clone()]);
+    assert_eq!(lake.tables().await?, std::slice::from_ref(&spec.name));
     Ok(())
 }
 
@@ -325,6 +325,24 @@ async fn opening_with_a_checkpoint_fetches_each_log_object_once() -> Result<()> 
     let before = store.counts().reads;
     table.files().await?;
     assert_eq!(store.counts().reads, before, "the log is in memory");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_append_costs_the_same_requests_however_long_the_log_is() -> Result<()> {
+    let store = FaultyStore::new(Arc::new(InMemory::new()));
+    let lake = lake_over(Arc::new(store.clone()), Controls::none());
+    let mut costs = Vec::new();
+    for end in [25, 205] {
+        append_until(&lake, end).await?;
+        let before = store.counts();
+        append_until(&lake, end + 1).await?;
+        let after = store.counts();
+        costs.push((after.mutating - before.mutating, after.reads - before.reads));
+    }
+    // A file and a commit; the log is looked at when the table is opened, and once more after the commit.
+    assert_eq!(costs[0], costs[1]);
+    assert!(costs[0].0 == 2 && costs[0].1 <= 8, "{costs:?}");
     Ok(())
 }
 
