@@ -15,7 +15,7 @@ fn feeds(capture: &captures::Capture) -> Vec<SourceFeed> {
     let named: BTreeMap<&str, &str> = topics.filter_map(|topic| Some((topic.rsplit('.').next()?, topic))).collect();
     let one = |(name, topic): (&str, &str)| {
         feed(json!({
-            "name": name, "table": format!("bronze.{name}"), "decode": decode,
+            "name": name, "table": format!("bronze.{name}"), "decode": decode, "schema_policy": "widen",
             "source": {"files": {"path": "in", "format": "kafka_jsonl", "topics": [topic]}},
         }))
     };
