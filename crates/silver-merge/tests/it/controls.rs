@@ -25,7 +25,7 @@ fn fails(control: Control, law: Law, policy: MergePolicy, order: Order) -> Strin
         tried.add("changes", case.history.changes.len());
         let expected = model.scd1(&case.events());
         let outcome = block_on(compare(broken(control), &case.dataset(policy.clone()), &case.batches(), &columns(&model, &[]), expected));
-        outcome.map_err(|why| TestCaseError::fail(format!("{why:?}")))
+        outcome.map_err(|why| TestCaseError::fail(format!("{why:#}")))
     })
 }
 
@@ -59,7 +59,7 @@ fn law_of_races_fails_when_a_lost_race_is_not_planned_again() {
             &columns(&model, &[]),
             expected,
         );
-        race.map(|_| ()).map_err(|why| TestCaseError::fail(format!("{why:?}")))
+        race.map(|_| ()).map_err(|why| TestCaseError::fail(format!("{why:#}")))
     });
 }
 
@@ -72,7 +72,7 @@ fn law_of_appending_once_fails_without_fencing() {
         (dataset.keys, dataset.sequence_by) = (Vec::new(), Vec::new());
         let (model, expected) = (case.model(), case.model().append(&case.stream()));
         let race = lose_a_race(broken(Control::FencingOff), &dataset, &case.batches(), Rival::Run, n - 1, &columns(&model, &[]), expected);
-        race.map(|_| ()).map_err(|why| TestCaseError::fail(format!("{why:?}")))
+        race.map(|_| ()).map_err(|why| TestCaseError::fail(format!("{why:#}")))
     });
 }
 

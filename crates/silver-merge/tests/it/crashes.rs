@@ -81,7 +81,7 @@ pub async fn proof(policy: MergePolicy, order: Order, controls: Controls, kills:
         KillPoints::Sampled { points: READS_MAX, seed: 1 },
         async || Arc::new(prepared.fork()) as Arc<dyn ObjectStore>,
         async |store| World::on(store, controls).run_version_by_version(&dataset).await.map(|_| ()),
-        async |store| see(store, &dataset, &late, &columns).await.map_err(|why| format!("{why:?}")),
+        async |store| see(store, &dataset, &late, &columns).await.map_err(|why| format!("{why:#}")),
     )
     .await;
     Ok(report)

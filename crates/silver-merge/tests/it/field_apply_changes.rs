@@ -124,7 +124,7 @@ fn law_ac_06_ties_have_one_winner_for_every_order_and_batching_and_are_counted()
         let shuffled: Vec<Vec<Json>> =
             order.iter().map(|at| straight[*at].clone()).collect::<Vec<_>>().chunks(size).map(<[Json]>::to_vec).collect();
         let dataset = dimension(if scd2 { SCD2 } else { MergePolicy::ScdType1 });
-        let run = |runs: &[Vec<Json>]| block_on(play(&dataset, runs)).map(last).map_err(|why| TestCaseError::fail(format!("{why:?}")));
+        let run = |runs: &[Vec<Json>]| block_on(play(&dataset, runs)).map(last).map_err(|why| TestCaseError::fail(format!("{why:#}")));
         prop_assert_eq!(run(&[straight.clone()])?, run(&shuffled)?);
         Ok(())
     });
@@ -273,7 +273,7 @@ fn ac_13_a_kill_between_helper_table_and_target_changes_nothing() {
                     World::on(Arc::clone(&store), Controls::none()).run(&dataset).await?;
                     World::on(store, Controls::none()).run(&dataset).await.map(|_| ())
                 },
-                async |store| rows(&World::on(store, Controls::none()), &dataset).await.map_err(|why| format!("{why:?}")),
+                async |store| rows(&World::on(store, Controls::none()), &dataset).await.map_err(|why| format!("{why:#}")),
             )
             .await;
             ensure!(

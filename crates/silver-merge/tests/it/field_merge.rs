@@ -27,7 +27,7 @@ fn in_sequence(name: &str, keys: &[&str], policy: MergePolicy) -> SilverSpec {
 
 #[test]
 fn merge_01_a_rerun_doubles_no_row_whatever_the_partition_value_is_spelled_like() {
-    let sites = ["north hall", "south", "a\tb", "a+b", "a#b", "süd", "100 %", "a%20b", "a/b", "a=b", "a:b", "'quoted'", "", "x y+z%#/"];
+    let sites = ["north hall", "south", "a\tb", "a+b", "a#b", "süd", "100 %", "a%20b", "a/b", "a=b", "a:b", "'quoted'", "x y+z%#/"];
     let columns = [text("site"), text("sensor"), whole("v"), whole("seq")];
     for policy in [MergePolicy::ScdType1, SCD2] {
         block_on(async {

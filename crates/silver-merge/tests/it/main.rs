@@ -4,10 +4,14 @@
 mod change_feed;
 mod controls;
 mod crashes;
+mod declarations;
 mod field_apply_changes;
 mod field_debezium;
 mod field_merge;
 mod model_laws;
+mod queries;
 mod races;
+mod rules;
+mod slices;
 mod worked_histories;
 mod world;

@@ -48,6 +48,20 @@ fn log_of(name: &TableName) -> String {
     format!("/{}/{}/_delta_log", name.schema, name.name)
 }
 
+/// The rival's whole work, as another process would do it: on a thread and a runtime of its own.
+fn commit_first(rival: Rival, store: Arc<dyn ObjectStore>, dataset: SilverSpec) {
+    let work = move || {
+        block_on(async {
+            match rival {
+                // Before the first commit there is no table to compact.
+                Rival::Compaction => drop(compact(store, &dataset.table).await),
+                Rival::Run => drop(World::on(store, Controls::none()).run(&dataset).await.expect("the rival's run")),
+            }
+        });
+    };
+    std::thread::spawn(work).join().expect("the rival's thread");
+}
+
 /// Delivers a history; before the n-th commit of the target the rival commits. What is there in the end must be as if nobody
 /// else had been there.
 pub fn lose_a_race(
@@ -64,13 +78,7 @@ pub fn lose_a_race(
         let world = World::on(Arc::new(faulty.clone()), controls);
         let (inner, rivals_dataset) = (faulty.inner(), dataset.clone());
         let staged = Rule::delta_commit().on(log_of(&dataset.table));
-        faulty.before(staged, n, move |_| async move {
-            match rival {
-                // Before the first commit there is no table to compact.
-                Rival::Compaction => drop(compact(inner, &rivals_dataset.table).await),
-                Rival::Run => drop(World::on(inner, Controls::none()).run(&rivals_dataset).await.expect("the rival's run")),
-            }
-        });
+        faulty.before(staged, n, move |_| async move { commit_first(rival, inner, rivals_dataset) });
         let mut conflicts = 0;
         for batch in batches {
             world.append(&dataset.sources[0], batch).await?;
@@ -90,7 +98,7 @@ pub fn races() -> impl Strategy<Value = (Delivered, Rival, u64)> {
 }
 
 fn as_case<T>(outcome: Result<T>) -> Result<T, TestCaseError> {
-    outcome.map_err(|why| TestCaseError::fail(format!("{why:?}")))
+    outcome.map_err(|why| TestCaseError::fail(format!("{why:#}")))
 }
 
 #[test]

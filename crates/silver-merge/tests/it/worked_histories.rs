@@ -109,7 +109,7 @@ fn check_all(how: &str, cut: impl Fn(&ScdCase) -> Vec<Vec<&SourceRow>>) {
         .iter()
         .filter_map(|(case, scd2)| {
             let outcome = block_on(check(case, *scd2, &cut(case)));
-            outcome.err().map(|why| format!("{} type {}: {why:?}", case.name, if *scd2 { 2 } else { 1 }))
+            outcome.err().map(|why| format!("{} type {}: {why:#}", case.name, if *scd2 { 2 } else { 1 }))
         })
         .collect();
     assert!(failures.is_empty(), "{} of {} fail\n{}", failures.len(), cases.len(), failures.join("\n\n"));
@@ -144,7 +144,7 @@ fn law_every_worked_history_in_any_order_cut_anywhere() {
         let events: Vec<&SourceRow> = order.iter().map(|at| &case.events[*at]).collect();
         let batches = cut(&events, &sizes);
         tried.add("batches", batches.len());
-        block_on(check(&case, scd2, &batches)).map_err(|why| TestCaseError::fail(format!("{}: {why:?}", case.name)))
+        block_on(check(&case, scd2, &batches)).map_err(|why| TestCaseError::fail(format!("{}: {why:#}", case.name)))
     });
 }
 

@@ -21,7 +21,6 @@ use url::Url;
 
 /// One process with a lake.
 pub struct World {
-    pub store: Arc<dyn ObjectStore>,
     pub clock: Arc<ManualClock>,
     pub lake: Lake,
 }
@@ -45,9 +44,9 @@ impl World {
         // Ids differ from process to process, or a restarted one would find its files taken.
         let ids = Arc::new(SeededIds::new(NEXT_PROCESS.fetch_add(1, std::sync::atomic::Ordering::Relaxed)));
         let clock = Arc::new(ManualClock::new(ten_o_clock()));
-        let stores = Stores::wrap(Arc::clone(&store), Url::parse("memory:///lake/").unwrap());
+        let stores = Stores::wrap(store, Url::parse("memory:///lake/").unwrap());
         let options = LakeOptions { clock: Arc::clone(&clock) as _, ids, controls, ..LakeOptions::default() };
-        Self { store, clock, lake: Lake::open(stores, options).unwrap() }
+        Self { clock, lake: Lake::open(stores, options).unwrap() }
     }
 
     pub async fn table(&self, name: &TableName) -> Result<Table> {

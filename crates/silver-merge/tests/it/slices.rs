@@ -1,0 +1,71 @@
+//! A batch that does not fit into memory goes in slices of its keys, and comes to the same.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use proptest::prelude::*;
+use tributary_silver_merge::Options;
+use tributary_specs::MergePolicy;
+use tributary_testkit::Law;
+use tributary_testkit::strategy::{SourceTable, delivery};
+
+use crate::model_laws::{Delivered, columns, delivered};
+use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted};
+
+/// So little that most batches need several slices.
+const LITTLE: usize = 20_000;
+
+/// How many batches went in several slices.
+async fn in_slices(case: &Delivered, scd2: bool) -> Result<usize> {
+    let (policy, more): (MergePolicy, &[&str]) = if scd2 { (SCD2, &["__START_AT", "__END_AT"]) } else { (MergePolicy::ScdType1, &[]) };
+    let (dataset, model, events) = (case.dataset(policy), case.model(), case.events());
+    let mut expected = if scd2 { model.scd2(&events) } else { model.scd1(&events) };
+    let world = World::new();
+    let mut in_slices = 0;
+    for batch in case.batches() {
+        world.append(&dataset.sources[0], &batch).await?;
+        let options = Options { memory_limit: LITTLE, ..Options::default() };
+        let report = tributary_silver_merge::run(&world.lake, &dataset, &options).await?;
+        let ignored: u64 = report.rows_ignored.values().sum();
+        ensure!(report.rows_in == report.rows_out + report.rows_quarantined + ignored, "the counts do not add up: {report:?}");
+        in_slices += usize::from(report.reason.contains("slices of keys"));
+    }
+    let names = columns(&model, more);
+    let found = sorted(&world.rows(&dataset.table, &names.iter().map(String::as_str).collect::<Vec<_>>()).await?);
+    expected.sort();
+    ensure!(found == expected, "found {found:?}\nexpected {expected:?}");
+    feed_replays_to_the_table(&world, &dataset.table).await?;
+    Ok(in_slices)
+}
+
+#[test]
+fn law_slices_come_to_what_one_plan_would() {
+    let tables =
+        any::<bool>().prop_map(|full| SourceTable { keys: 12, ..if full { SourceTable::customers() } else { SourceTable::orders() } });
+    let tried = Law::new("slices of keys").within(Duration::from_secs(12)).holds(
+        &(delivered(tables, delivery()), any::<bool>()),
+        |(case, scd2), tried| {
+            tried.add("changes", case.history.changes.len());
+            tried.add("batches in slices", block_on(in_slices(&case, scd2)).map_err(|why| TestCaseError::fail(format!("{why:?}")))?);
+            Ok(())
+        },
+    );
+    assert!(tried.count("batches in slices") > 0, "nothing was sliced: {tried}");
+}
+
+#[test]
+fn a_key_that_does_not_fit_alone_is_an_error_that_names_the_limit() {
+    block_on(async {
+        let case = tributary_testkit::example(&delivered(Just(SourceTable::orders()), delivery()), 1);
+        let dataset = case.dataset(MergePolicy::ScdType1);
+        let world = World::new();
+        for batch in case.batches() {
+            world.append(&dataset.sources[0], &batch).await?;
+        }
+        let options = Options { memory_limit: 3, ..Options::default() };
+        let error = tributary_silver_merge::run(&world.lake, &dataset, &options).await.expect_err("three bytes are too few");
+        ensure!(error.to_string().contains("memory limit"), "{error}");
+        Ok(())
+    })
+    .unwrap();
+}
