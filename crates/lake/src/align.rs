@@ -62,15 +62,19 @@ impl Misfit {
         let batch = |reason: String| Error::Batch { table: table.clone(), reason };
         let place = row.map_or_else(String::new, |row| format!(", first at row {row} of the batch"));
         match problem {
-            Problem::Null => {
-                Error::Constraint { table: table.clone(), constraint: format!("`{path}` not null"), reason: format!("column `{path}` is null{place}") }
-            }
+            Problem::Null => Error::Constraint {
+                table: table.clone(),
+                constraint: format!("`{path}` not null"),
+                reason: format!("column `{path}` is null{place}"),
+            },
             Problem::Value { from, to } => Error::Constraint {
                 table: table.clone(),
                 constraint: format!("type of `{path}`"),
                 reason: format!("column `{path}` holds a {from} that {to} cannot hold exactly{place}"),
             },
-            Problem::Type { from, to } if !is_delta(&from) => batch(format!("column `{path}` has type {from}, which Delta does not have; it must become {to}")),
+            Problem::Type { from, to } if !is_delta(&from) => {
+                batch(format!("column `{path}` has type {from}, which Delta does not have; it must become {to}"))
+            }
             Problem::Type { from, to } => batch(format!("column `{path}` has type {from}, which does not become {to} without loss")),
             Problem::Unknown => batch(format!("column `{path}` is not a column of the table")),
             Problem::Ambiguous => batch(format!("column `{path}` is given more than once")),
@@ -121,7 +125,10 @@ fn places(given: &Fields, wanted: &Fields, path: &str, extra: Extra) -> Result<V
     let mut taken: Vec<Option<usize>> = vec![None; wanted.len()];
     for (place, field) in given.iter().enumerate() {
         let name = field.name();
-        let target = wanted.iter().position(|wanted| wanted.name() == name).or_else(|| wanted.iter().position(|wanted| wanted.name().eq_ignore_ascii_case(name)));
+        let target = wanted
+            .iter()
+            .position(|wanted| wanted.name() == name)
+            .or_else(|| wanted.iter().position(|wanted| wanted.name().eq_ignore_ascii_case(name)));
         match target {
             Some(target) if taken[target].is_some() => return Err(Misfit::new(&below(path, name), Problem::Ambiguous)),
             Some(target) => taken[target] = Some(place),
@@ -154,7 +161,9 @@ fn array(from: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef, Misfit>
         (T::Int8, T::Int16 | T::Int32 | T::Int64) | (T::Int16, T::Int32 | T::Int64) | (T::Int32, T::Int64) => plain(to),
         (T::Int8 | T::Int16 | T::Int32 | T::Int64, T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Decimal128(_, _)) => exact(from, to, path),
         (T::Decimal32(_, _) | T::Decimal64(_, _) | T::Decimal128(_, _) | T::Decimal256(_, _), T::Decimal128(_, _)) => exact(from, to, path),
-        (T::Timestamp(unit, zone), T::Timestamp(_, wanted)) if *unit != TimeUnit::Nanosecond && zone.is_some() == wanted.is_some() => exact(from, to, path),
+        (T::Timestamp(unit, zone), T::Timestamp(_, wanted)) if *unit != TimeUnit::Nanosecond && zone.is_some() == wanted.is_some() => {
+            exact(from, to, path)
+        }
         (T::Struct(_), T::Struct(fields)) => structure(from.as_struct(), fields, path).map(|array| Arc::new(array) as ArrayRef),
         (T::List(_), T::List(element)) => list(from.as_list(), element, path),
         (T::LargeList(element) | T::FixedSizeList(element, _) | T::ListView(element) | T::LargeListView(element), T::List(_)) => {
@@ -220,7 +229,9 @@ fn used(offsets: &OffsetBuffer<i32>) -> (usize, usize, OffsetBuffer<i32>) {
 
 /// The misfit of an element told as one of the row that holds it.
 fn of_row(mut misfit: Misfit, offsets: &OffsetBuffer<i32>) -> Misfit {
-    misfit.row = misfit.row.map(|element| offsets.partition_point(|offset| usize::try_from(*offset).unwrap_or_default() <= element).saturating_sub(1));
+    misfit.row = misfit
+        .row
+        .map(|element| offsets.partition_point(|offset| usize::try_from(*offset).unwrap_or_default() <= element).saturating_sub(1));
     misfit
 }
 
@@ -263,7 +274,9 @@ fn map(from: &MapArray, entries: &FieldRef, sorted: bool, path: &str) -> Result<
     let keys = side(from.keys(), key, "key").map_err(|misfit| of_row(misfit, &offsets))?;
     let values = side(from.values(), value, "value").map_err(|misfit| of_row(misfit, &offsets))?;
     let pairs = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length).map_err(|_| refused())?;
-    MapArray::try_new(Arc::clone(entries), offsets, pairs, from.nulls().cloned(), sorted).map(|array| Arc::new(array) as ArrayRef).map_err(|_| refused())
+    MapArray::try_new(Arc::clone(entries), offsets, pairs, from.nulls().cloned(), sorted)
+        .map(|array| Arc::new(array) as ArrayRef)
+        .map_err(|_| refused())
 }
 
 /// The batch in a table's schema for reading: absent columns are null, others than the table's are passed over.
@@ -272,7 +285,12 @@ fn map(from: &MapArray, entries: &FieldRef, sorted: bool, path: &str) -> Result<
 /// [`Error::Batch`] when a column's type is no longer one the table's takes in.
 pub(crate) fn read_as(table: &TableName, batch: &RecordBatch, schema: &arrow::datatypes::SchemaRef) -> Result<RecordBatch> {
     let found = columns(batch, schema, Extra::Ignore).map_err(|misfit| misfit.of(table))?;
-    let arrays = schema.fields().iter().zip(found).map(|(field, array)| array.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows()))).collect();
+    let arrays = schema
+        .fields()
+        .iter()
+        .zip(found)
+        .map(|(field, array)| array.unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
+        .collect();
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
 }
@@ -280,7 +298,9 @@ pub(crate) fn read_as(table: &TableName, batch: &RecordBatch, schema: &arrow::da
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Decimal128Array, Int32Array, Int64Array, StringArray, StringViewArray, TimestampMicrosecondArray, TimestampSecondArray, UInt32Array};
+    use arrow::array::{
+        Decimal128Array, Int32Array, Int64Array, StringArray, StringViewArray, TimestampMicrosecondArray, TimestampSecondArray, UInt32Array,
+    };
     use arrow::datatypes::Int32Type;
 
     fn table() -> TableName {
@@ -301,7 +321,9 @@ mod tests {
         StructArray::from(
             fields
                 .into_iter()
-                .map(|(name, value)| (Arc::new(Field::new(name, DataType::Utf8, true)), Arc::new(StringArray::from(vec![value])) as ArrayRef))
+                .map(|(name, value)| {
+                    (Arc::new(Field::new(name, DataType::Utf8, true)), Arc::new(StringArray::from(vec![value])) as ArrayRef)
+                })
                 .collect::<Vec<_>>(),
         )
     }
@@ -317,14 +339,25 @@ mod tests {
         assert_eq!(aligned(Arc::new(swapped.clone()), person_type()).unwrap().as_struct(), &expected);
 
         let element = |fields| Arc::new(Field::new("element", fields, true));
-        let in_list = ListArray::new(element(swapped.data_type().clone()), OffsetBuffer::from_lengths([1]), Arc::new(swapped.clone()), None);
+        let in_list =
+            ListArray::new(element(swapped.data_type().clone()), OffsetBuffer::from_lengths([1]), Arc::new(swapped.clone()), None);
         let out = aligned(Arc::new(in_list), DataType::List(element(person_type()))).unwrap();
         assert_eq!(out.as_list::<i32>().values().as_struct(), &expected);
 
         let entries = |value| Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", value, true)]);
         let map_type = |value| DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries(value)), false)), false);
-        let pairs = StructArray::new(entries(swapped.data_type().clone()), vec![Arc::new(StringArray::from(vec!["k"])), Arc::new(swapped.clone())], None);
-        let in_map = MapArray::new(Arc::new(Field::new("entries", pairs.data_type().clone(), false)), OffsetBuffer::from_lengths([1]), pairs, None, false);
+        let pairs = StructArray::new(
+            entries(swapped.data_type().clone()),
+            vec![Arc::new(StringArray::from(vec!["k"])), Arc::new(swapped.clone())],
+            None,
+        );
+        let in_map = MapArray::new(
+            Arc::new(Field::new("entries", pairs.data_type().clone(), false)),
+            OffsetBuffer::from_lengths([1]),
+            pairs,
+            None,
+            false,
+        );
         let out = aligned(Arc::new(in_map), map_type(person_type())).unwrap();
         assert_eq!(out.as_map().values().as_struct(), &expected);
     }
@@ -344,7 +377,9 @@ mod tests {
         let too_big = aligned(Arc::new(Int64Array::from(vec![1, 2, i64::MAX])), DataType::Int32).unwrap_err().to_string();
         assert!(too_big.contains("column `c`") && too_big.contains("row 2") && !too_big.contains(&i64::MAX.to_string()), "{too_big}");
 
-        let amount = |values: Vec<i128>, precision, scale| Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap());
+        let amount = |values: Vec<i128>, precision, scale| {
+            Arc::new(Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap())
+        };
         assert!(aligned(amount(vec![50], 4, 2), DataType::Decimal128(38, 32)).is_ok());
         let overflow = aligned(amount(vec![5, 100_000_025], 9, 2), DataType::Decimal128(38, 32)).unwrap_err().to_string();
         assert!(overflow.contains("Decimal128(38, 32)") && overflow.contains("row 1"), "{overflow}");
@@ -367,7 +402,12 @@ mod tests {
         let error = aligned(Arc::new(UInt32Array::from(vec![1])), DataType::Int64).unwrap_err().to_string();
         assert!(error.contains("`c`") && error.contains("UInt32") && error.contains("silver.people"), "{error}");
         let nanos = arrow::array::TimestampNanosecondArray::from(vec![1]);
-        assert!(aligned(Arc::new(nanos), DataType::Timestamp(TimeUnit::Microsecond, None)).unwrap_err().to_string().contains("Delta does not have"));
+        assert!(
+            aligned(Arc::new(nanos), DataType::Timestamp(TimeUnit::Microsecond, None))
+                .unwrap_err()
+                .to_string()
+                .contains("Delta does not have")
+        );
     }
 
     #[test]
@@ -375,7 +415,10 @@ mod tests {
         let out = aligned(Arc::new(StringViewArray::from(vec![Some("a"), None])), DataType::Utf8).unwrap();
         assert_eq!(out.as_string::<i32>(), &StringArray::from(vec![Some("a"), None]));
         let dictionary: arrow::array::DictionaryArray<Int32Type> = vec![Some("x"), None, Some("x")].into_iter().collect();
-        assert_eq!(aligned(Arc::new(dictionary), DataType::Utf8).unwrap().as_string::<i32>(), &StringArray::from(vec![Some("x"), None, Some("x")]));
+        assert_eq!(
+            aligned(Arc::new(dictionary), DataType::Utf8).unwrap().as_string::<i32>(),
+            &StringArray::from(vec![Some("x"), None, Some("x")])
+        );
     }
 
     #[test]
@@ -394,7 +437,11 @@ mod tests {
         let batch = one("other", Arc::new(Int32Array::from(vec![1])));
         assert!(columns(&batch, &schema, Extra::Refuse).unwrap_err().of(&table()).to_string().contains("`other`"));
         assert!(read_as(&table(), &batch, &schema).unwrap().column(0).is_null(0));
-        let twice = RecordBatch::try_from_iter([("c", Arc::new(Int32Array::from(vec![1])) as ArrayRef), ("C", Arc::new(Int32Array::from(vec![2])))]).unwrap();
+        let twice = RecordBatch::try_from_iter([
+            ("c", Arc::new(Int32Array::from(vec![1])) as ArrayRef),
+            ("C", Arc::new(Int32Array::from(vec![2]))),
+        ])
+        .unwrap();
         assert!(columns(&twice, &schema, Extra::Refuse).is_err());
     }
 }

@@ -111,7 +111,10 @@ enum Part {
     All,
     Live(DeletionVector),
     /// Deleted by the first and not by the second.
-    Newly { deleted: Option<DeletionVector>, but_not: Option<DeletionVector> },
+    Newly {
+        deleted: Option<DeletionVector>,
+        but_not: Option<DeletionVector>,
+    },
 }
 
 impl ChangeReader {
@@ -202,7 +205,10 @@ async fn deleted(table: &Table, vector: Option<&DeletionVector>) -> Result<Roari
     }
 }
 
-fn as_record_batches(schema: SchemaRef, changes: impl futures::Stream<Item = Result<RecordBatch>> + Send + 'static) -> SendableRecordBatchStream {
+fn as_record_batches(
+    schema: SchemaRef,
+    changes: impl futures::Stream<Item = Result<RecordBatch>> + Send + 'static,
+) -> SendableRecordBatchStream {
     Box::pin(RecordBatchStreamAdapter::new(schema, changes.map_err(read_files::external)))
 }
 
@@ -253,19 +259,38 @@ fn pieces(version: u64, timestamp: DateTime<Utc>, actions: Vec<Action>) -> Vec<P
         }
     }
     if !changes.is_empty() {
-        let piece = |Cdc { path, partition_values, size, .. }| Piece { path, size: Some(size), partition_values, rows: Part::All, change: None, version, timestamp };
+        let piece = |Cdc { path, partition_values, size, .. }| Piece {
+            path,
+            size: Some(size),
+            partition_values,
+            rows: Part::All,
+            change: None,
+            version,
+            timestamp,
+        };
         return changes.into_iter().map(piece).collect();
     }
     let live = |vector: Option<DeletionVector>| vector.map_or(Part::All, Part::Live);
     let mut pieces = Vec::new();
     let mut inserts = Vec::new();
     for Add { path, size, partition_values, deletion_vector, .. } in adds {
-        let piece = |path: &str, rows, change| Piece { path: path.to_owned(), size: Some(size), partition_values: partition_values.clone(), rows, change: Some(change), version, timestamp };
+        let piece = |path: &str, rows, change| Piece {
+            path: path.to_owned(),
+            size: Some(size),
+            partition_values: partition_values.clone(),
+            rows,
+            change: Some(change),
+            version,
+            timestamp,
+        };
         match removes.remove(&path) {
             None => inserts.push(piece(&path, live(deletion_vector), "insert")),
             Some(removed) if removed.deletion_vector == deletion_vector => {}
             Some(removed) => {
-                let newly = |deleted: &Option<DeletionVector>, but_not: &Option<DeletionVector>| Part::Newly { deleted: deleted.clone(), but_not: but_not.clone() };
+                let newly = |deleted: &Option<DeletionVector>, but_not: &Option<DeletionVector>| Part::Newly {
+                    deleted: deleted.clone(),
+                    but_not: but_not.clone(),
+                };
                 if deletion_vector.is_some() {
                     pieces.push(piece(&path, newly(&deletion_vector, &removed.deletion_vector), "delete"));
                 }
@@ -320,7 +345,10 @@ mod tests {
     #[test]
     fn added_rows_are_inserts_and_removed_rows_deletes() {
         let seen = read(&[add("a", Some("x"), true), remove("b", Some("y")), add("c", None, false)].join("\n"));
-        assert_eq!(seen, [("b".to_owned(), Some("delete"), Part::Live(vector("y"))), ("a".to_owned(), Some("insert"), Part::Live(vector("x")))]);
+        assert_eq!(
+            seen,
+            [("b".to_owned(), Some("delete"), Part::Live(vector("y"))), ("a".to_owned(), Some("insert"), Part::Live(vector("x")))]
+        );
     }
 
     #[test]

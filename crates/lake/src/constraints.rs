@@ -45,7 +45,9 @@ impl Rules {
         let mut generated = Vec::new();
         for (index, column) in columns.iter().enumerate() {
             if let Some(text) = &column.generated {
-                let expression = Expression::new(text, schema, None).map_err(|reason| unsupported(format!("the generated column `{}`, which cannot be evaluated: {reason}", column.name)))?;
+                let expression = Expression::new(text, schema, None).map_err(|reason| {
+                    unsupported(format!("the generated column `{}`, which cannot be evaluated: {reason}", column.name))
+                })?;
                 generated.push((index, expression));
             } else if let Some(text) = &column.default {
                 defaults.insert(index, Expression::new(text, schema, Some(now)));
@@ -79,13 +81,15 @@ impl Rules {
 
         // Expressions see the given columns and constant defaults; what is not there yet is null.
         let mut columns: Vec<Option<ArrayRef>> = given;
-        let seen = self.batch(columns.iter().enumerate().map(|(index, column)| column.clone().unwrap_or_else(|| null(index))).collect(), rows)?;
+        let seen =
+            self.batch(columns.iter().enumerate().map(|(index, column)| column.clone().unwrap_or_else(|| null(index))).collect(), rows)?;
         for (index, default) in &self.defaults {
             if columns[*index].is_none() {
                 columns[*index] = Some(self.default(*index, default, &seen)?);
             }
         }
-        let seen = self.batch(columns.iter().enumerate().map(|(index, column)| column.clone().unwrap_or_else(|| null(index))).collect(), rows)?;
+        let seen =
+            self.batch(columns.iter().enumerate().map(|(index, column)| column.clone().unwrap_or_else(|| null(index))).collect(), rows)?;
         for (index, expression) in &self.generated {
             let computed = self.computed(*index, expression, &seen)?;
             match &columns[*index] {
@@ -124,7 +128,10 @@ impl Rules {
     fn default(&self, index: usize, default: &Result<Expression, Reason>, batch: &RecordBatch) -> Result<ArrayRef> {
         let name = self.schema.field(index).name();
         let values = default.as_ref().map_err(Clone::clone).and_then(|default| self.cast(default.evaluate(batch)?, index));
-        values.map_err(|reason| Error::Unsupported { table: self.table.clone(), what: format!("the default of column `{name}`, which cannot be evaluated: {reason}") })
+        values.map_err(|reason| Error::Unsupported {
+            table: self.table.clone(),
+            what: format!("the default of column `{name}`, which cannot be evaluated: {reason}"),
+        })
     }
 
     fn computed(&self, index: usize, expression: &Expression, batch: &RecordBatch) -> Result<ArrayRef> {
@@ -148,7 +155,10 @@ impl Rules {
         Err(Error::Constraint {
             table: self.table.clone(),
             constraint: format!("generated column `{name}`"),
-            reason: format!("column `{name}` is not what its expression yields in {} rows, first at row {row} of the batch", unequal.true_count()),
+            reason: format!(
+                "column `{name}` is not what its expression yields in {} rows, first at row {row} of the batch",
+                unequal.true_count()
+            ),
         })
     }
 
@@ -173,7 +183,10 @@ impl Rules {
         };
         let verdict = expression.evaluate(batch).map_err(|_| broken("fails for a row of the batch".to_owned()))?;
         if *verdict.data_type() != DataType::Boolean {
-            return Err(Error::Unsupported { table: self.table.clone(), what: format!("the constraint `{name}`, which is not a predicate") });
+            return Err(Error::Unsupported {
+                table: self.table.clone(),
+                what: format!("the constraint `{name}`, which is not a predicate"),
+            });
         }
         let verdict = verdict.as_boolean();
         let rows = verdict.len() - verdict.true_count();
@@ -227,7 +240,8 @@ mod tests {
                 column
             })
             .collect();
-        let checks: Vec<Check> = checks.iter().map(|(name, expression)| Check { name: (*name).to_owned(), expression: (*expression).to_owned() }).collect();
+        let checks: Vec<Check> =
+            checks.iter().map(|(name, expression)| Check { name: (*name).to_owned(), expression: (*expression).to_owned() }).collect();
         Rules::new(&table(), &schema, &columns, &checks, DateTime::from_timestamp(0, 0).unwrap())
     }
 
@@ -246,7 +260,11 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("silver.orders") && text.contains("`id` not null") && text.contains("2 rows, first at row 1"), "{text}");
         assert_eq!(error.class(), FaultClass::BadData);
-        let other = super::tests::rules(&[(field("id", DataType::Int64).with_nullable(false), None, None), (field("x", DataType::Int64), None, None)], &[]).unwrap();
+        let other = super::tests::rules(
+            &[(field("id", DataType::Int64).with_nullable(false), None, None), (field("x", DataType::Int64), None, None)],
+            &[],
+        )
+        .unwrap();
         let absent = other.apply(&batch(vec![("x", Arc::new(Int64Array::from(vec![1])))])).unwrap_err();
         assert!(absent.to_string().contains("column `id` is absent"), "{absent}");
         assert_eq!(absent.class(), FaultClass::BadInput);
@@ -255,22 +273,36 @@ mod tests {
     #[test]
     fn a_check_refuses_false_and_null_and_the_error_holds_no_value() {
         let rules = rules(&[(field("amount", DataType::Decimal128(10, 2)), None, None)], &[("positive", "AMOUNT > 0.005")]).unwrap();
-        let amounts = |values: Vec<Option<i128>>| batch(vec![("amount", Arc::new(Decimal128Array::from(values).with_precision_and_scale(10, 2).unwrap()))]);
+        let amounts = |values: Vec<Option<i128>>| {
+            batch(vec![("amount", Arc::new(Decimal128Array::from(values).with_precision_and_scale(10, 2).unwrap()))])
+        };
         assert!(rules.apply(&amounts(vec![Some(1), Some(77_777)])).is_ok());
         for broken in [vec![Some(1), Some(-77_777)], vec![Some(1), None]] {
             let text = rules.apply(&amounts(broken)).unwrap_err().to_string();
-            assert!(text.contains("constraint `positive`") && text.contains("column `amount`") && text.contains("row 1") && !text.contains("777"), "{text}");
+            assert!(
+                text.contains("constraint `positive`")
+                    && text.contains("column `amount`")
+                    && text.contains("row 1")
+                    && !text.contains("777"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn an_absent_column_takes_its_default_and_a_given_null_stays_null() {
-        let columns = [(field("id", DataType::Int64), None, None), (field("state", DataType::Utf8), Some("'new'"), None), (field("at", DataType::Date32), Some("current_date()"), None)];
+        let columns = [
+            (field("id", DataType::Int64), None, None),
+            (field("state", DataType::Utf8), Some("'new'"), None),
+            (field("at", DataType::Date32), Some("current_date()"), None),
+        ];
         let rules = rules(&columns, &[]).unwrap();
         let filled = rules.apply(&batch(vec![("id", Arc::new(Int64Array::from(vec![1, 2])))])).unwrap();
         assert_eq!(filled.column(1).as_string::<i32>(), &StringArray::from(vec!["new", "new"]));
         assert_eq!(filled.column(2).null_count(), 0);
-        let given = rules.apply(&batch(vec![("id", Arc::new(Int64Array::from(vec![1]))), ("state", Arc::new(StringArray::from(vec![None::<&str>])))])).unwrap();
+        let given = rules
+            .apply(&batch(vec![("id", Arc::new(Int64Array::from(vec![1]))), ("state", Arc::new(StringArray::from(vec![None::<&str>])))]))
+            .unwrap();
         assert!(given.column(1).is_null(0));
     }
 
@@ -278,7 +310,9 @@ mod tests {
     fn a_default_that_cannot_be_evaluated_matters_only_when_it_is_needed() {
         let rules = rules(&[(field("id", DataType::Utf8), Some("uuid()"), None)], &[]).unwrap();
         assert!(rules.apply(&batch(vec![("id", Arc::new(StringArray::from(vec!["a"])))])).is_ok());
-        let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &RecordBatchOptions::new().with_row_count(Some(1))).unwrap();
+        let empty =
+            RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &RecordBatchOptions::new().with_row_count(Some(1)))
+                .unwrap();
         let text = rules.apply(&empty).unwrap_err().to_string();
         assert!(text.contains("default of column `id`") && text.contains("uuid"), "{text}");
     }
@@ -313,6 +347,8 @@ mod tests {
         let metadata = HashMap::from([("delta.invariants".to_owned(), r#"{"expression":{"expression":"x > 3"}}"#.to_owned())]);
         let rules = rules(&[(field("x", DataType::Int32).with_metadata(metadata), None, None)], &[]).unwrap();
         assert!(rules.apply(&batch(vec![("x", Arc::new(Int32Array::from(vec![4])))])).is_ok());
-        assert!(rules.apply(&batch(vec![("x", Arc::new(Int32Array::from(vec![3])))])).unwrap_err().to_string().contains("invariant of `x`"));
+        assert!(
+            rules.apply(&batch(vec![("x", Arc::new(Int32Array::from(vec![3])))])).unwrap_err().to_string().contains("invariant of `x`")
+        );
     }
 }

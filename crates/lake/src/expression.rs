@@ -52,7 +52,8 @@ impl Expression {
         columns.sort_unstable();
         let simplifier = ExprSimplifier::new(SimplifyContext::builder().with_schema(Arc::clone(&schema)).build());
         let coerced = simplifier.coerce(translated, &schema).and_then(|expression| simplifier.simplify(expression)).map_err(plain)?;
-        let physical = create_physical_expr(&coerced, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default()).map_err(plain)?;
+        let physical =
+            create_physical_expr(&coerced, &schema, &ExecutionProps::new(), &PhysicalPlanningContext::default()).map_err(plain)?;
         Ok(Self { physical, columns })
     }
 
@@ -104,7 +105,8 @@ impl Translator<'_> {
             }
             Sql::InList { expr, list, negated } => {
                 let value = self.expression(expr)?;
-                let list = list.iter().map(|item| Ok(self.alike(value.clone(), self.expression(item)?)?.1)).collect::<Result<_, Reason>>()?;
+                let list =
+                    list.iter().map(|item| Ok(self.alike(value.clone(), self.expression(item)?)?.1)).collect::<Result<_, Reason>>()?;
                 Expr::InList(InList::new(Box::new(value), list, *negated))
             }
             Sql::Like { negated, any: false, expr, pattern, escape_char: None } => {
@@ -122,9 +124,15 @@ impl Translator<'_> {
                 self.cast(self.expression(expr)?, &data_type(to)?)?
             }
             Sql::Extract { field, expr, .. } => self.date_part(&field.to_string(), self.expression(expr)?)?,
-            Sql::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => functions::ceil(self.expression(expr)?),
-            Sql::Floor { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => functions::floor(self.expression(expr)?),
-            Sql::Substring { expr, substring_from: Some(from), substring_for, .. } => self.substring(expr, from, substring_for.as_deref())?,
+            Sql::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+                functions::ceil(self.expression(expr)?)
+            }
+            Sql::Floor { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+                functions::floor(self.expression(expr)?)
+            }
+            Sql::Substring { expr, substring_from: Some(from), substring_for, .. } => {
+                self.substring(expr, from, substring_for.as_deref())?
+            }
             Sql::Trim { trim_where: None, trim_what: None, expr, trim_characters: None } => functions::trim(vec![self.text(expr)?]),
             Sql::Function(function) => self.function(function)?,
             other => return Err(format!("`{other}` is not supported")),
@@ -202,7 +210,11 @@ impl Translator<'_> {
         };
         let (left, right) = (self.expression(left)?, self.expression(right)?);
         for side in [&left, &right] {
-            if operator != Operator::And && operator != Operator::Or && !matches!(self.type_of(side)?, DataType::Null) && !self.type_of(side)?.is_numeric() {
+            if operator != Operator::And
+                && operator != Operator::Or
+                && !matches!(self.type_of(side)?, DataType::Null)
+                && !self.type_of(side)?.is_numeric()
+            {
                 return Err(format!("operator `{operator}` is supported for numbers only"));
             }
         }
@@ -239,7 +251,8 @@ impl Translator<'_> {
 
     fn cast(&self, expression: Expr, to: &DataType) -> Result<Expr, Reason> {
         let from = self.type_of(&expression)?;
-        if *to == DataType::Utf8 && (from.is_floating() || matches!(from, DataType::Timestamp(_, _) | DataType::Binary) || from.is_nested()) {
+        if *to == DataType::Utf8 && (from.is_floating() || matches!(from, DataType::Timestamp(_, _) | DataType::Binary) || from.is_nested())
+        {
             return Err(format!("a cast of {from} to text is not supported"));
         }
         Ok(cast(expression, to.clone()))
@@ -288,21 +301,22 @@ impl Translator<'_> {
 
     fn function(&self, function: &ast::Function) -> Result<Expr, Reason> {
         let name = function.name.to_string().to_ascii_lowercase();
-        let plain = function.filter.is_none() && function.over.is_none() && function.within_group.is_empty() && function.null_treatment.is_none();
+        let plain =
+            function.filter.is_none() && function.over.is_none() && function.within_group.is_empty() && function.null_treatment.is_none();
         if !plain {
             return Err(format!("`{name}` with clauses is not supported"));
         }
         let nodes = arguments(function)?;
-        if matches!(name.as_str(), "substring" | "substr") {
-            if let [text, from, rest @ ..] = nodes.as_slice() {
-                return self.substring(text, from, rest.first().copied());
-            }
+        if let ("substring" | "substr", [text, from, rest @ ..]) = (name.as_str(), nodes.as_slice()) {
+            return self.substring(text, from, rest.first().copied());
         }
         let arguments = nodes.iter().map(|node| self.expression(node)).collect::<Result<Vec<_>, _>>()?;
-        let texts = || arguments.iter().try_for_each(|argument| match self.type_of(argument)? {
-            DataType::Utf8 | DataType::Null => Ok(()),
-            other => Err(format!("`{name}` is supported for texts, not for a {other}")),
-        });
+        let texts = || {
+            arguments.iter().try_for_each(|argument| match self.type_of(argument)? {
+                DataType::Utf8 | DataType::Null => Ok(()),
+                other => Err(format!("`{name}` is supported for texts, not for a {other}")),
+            })
+        };
         Ok(match (name.as_str(), arguments.as_slice()) {
             ("abs", [value]) => functions::abs(value.clone()),
             ("ceil" | "ceiling", [value]) => functions::ceil(value.clone()),
@@ -322,7 +336,9 @@ impl Translator<'_> {
             ("trim", [value]) => texts().map(|()| functions::trim(vec![value.clone()]))?,
             ("ltrim", [value]) => texts().map(|()| functions::ltrim(vec![value.clone()]))?,
             ("rtrim", [value]) => texts().map(|()| functions::rtrim(vec![value.clone()]))?,
-            ("length" | "len" | "char_length" | "character_length", [value]) => texts().map(|()| functions::character_length(value.clone()))?,
+            ("length" | "len" | "char_length" | "character_length", [value]) => {
+                texts().map(|()| functions::character_length(value.clone()))?
+            }
             ("startswith", [value, part]) => texts().map(|()| functions::starts_with(value.clone(), part.clone()))?,
             ("endswith", [value, part]) => texts().map(|()| functions::ends_with(value.clone(), part.clone()))?,
             ("contains", [value, part]) => texts().map(|()| functions::contains(value.clone(), part.clone()))?,
@@ -332,14 +348,18 @@ impl Translator<'_> {
                 rest.iter().cloned().fold(first.clone(), |left, right| operation(left, Operator::StringConcat, right))
             }
             ("regexp_like", [value, pattern]) => texts().map(|()| operation(value.clone(), Operator::RegexMatch, pattern.clone()))?,
-            ("year" | "quarter" | "month" | "day" | "dayofmonth" | "dayofweek" | "dayofyear" | "weekofyear" | "hour" | "minute" | "second", [value]) => {
-                self.date_part(&name, value.clone())?
-            }
+            (
+                "year" | "quarter" | "month" | "day" | "dayofmonth" | "dayofweek" | "dayofyear" | "weekofyear" | "hour" | "minute"
+                | "second",
+                [value],
+            ) => self.date_part(&name, value.clone())?,
             ("date" | "to_date", [value]) => self.cast(value.clone(), &DataType::Date32)?,
             ("date_trunc", [unit, value]) => functions::date_trunc(lit(truncation(unit)?), self.timestamp(value)?),
             ("trunc", [value, unit]) => cast(functions::date_trunc(lit(truncation(unit)?), self.timestamp(value)?), DataType::Date32),
             ("date_format", [value, format]) => functions::to_char(self.instant(value.clone())?, lit(chrono_format(format)?)),
-            ("current_timestamp" | "now", []) => lit(ScalarValue::TimestampMicrosecond(Some(self.now(&name)?.timestamp_micros()), Some("UTC".into()))),
+            ("current_timestamp" | "now", []) => {
+                lit(ScalarValue::TimestampMicrosecond(Some(self.now(&name)?.timestamp_micros()), Some("UTC".into())))
+            }
             ("current_date" | "curdate", []) => {
                 let days = self.now(&name)?.timestamp().div_euclid(86_400);
                 lit(ScalarValue::Date32(i32::try_from(days).ok()))
@@ -493,12 +513,17 @@ fn chrono_format(format: &Expr) -> Result<String, Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{AsArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray, TimestampMicrosecondArray};
+    use arrow::array::{
+        AsArray, Date32Array, Decimal128Array, Float64Array, Int32Array, StringArray, StructArray, TimestampMicrosecondArray,
+    };
     use arrow::datatypes::Int32Type;
 
     /// One row: Amount 12.50, Qty 5, Name "Ada", At 2026-02-06T12:34:56Z, Day 2026-02-06, Who.Given "Ada", Nothing null.
     fn row() -> RecordBatch {
-        let who = StructArray::from(vec![(Arc::new(Field::new("Given", DataType::Utf8, true)), Arc::new(StringArray::from(vec!["Ada"])) as ArrayRef)]);
+        let who = StructArray::from(vec![(
+            Arc::new(Field::new("Given", DataType::Utf8, true)),
+            Arc::new(StringArray::from(vec!["Ada"])) as ArrayRef,
+        )]);
         RecordBatch::try_from_iter_with_nullable([
             ("Amount", Arc::new(Decimal128Array::from(vec![1250]).with_precision_and_scale(10, 2).unwrap()) as ArrayRef, true),
             ("Qty", Arc::new(Int32Array::from(vec![5])), true),

@@ -61,7 +61,8 @@ impl FileScan {
         let columns = metadata.schema().fields().iter().enumerate().filter(|(_, field)| is_wanted(&wanted, field)).map(|(index, _)| index);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.collect::<Vec<_>>());
         let total = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
-        let mut builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, metadata).with_batch_size(BATCH_ROWS).with_projection(mask);
+        let mut builder =
+            ParquetRecordBatchStreamBuilder::new_with_metadata(reader, metadata).with_batch_size(BATCH_ROWS).with_projection(mask);
         match &self.rows {
             Rows::All => {}
             Rows::Except(rows) => builder = builder.with_row_selection(selection(rows, total, false)),
@@ -82,7 +83,9 @@ impl FileScan {
         let Self { log, path, .. } = self;
         let refused = |error: object_store::path::Error| log.unreadable(format!("file {path}: {error}"));
         match Url::parse(path) {
-            Ok(url) if url.scheme() == log.url.scheme() && url.authority() == log.url.authority() => Path::from_url_path(url.path()).map_err(refused),
+            Ok(url) if url.scheme() == log.url.scheme() && url.authority() == log.url.authority() => {
+                Path::from_url_path(url.path()).map_err(refused)
+            }
             Ok(_) => Err(Error::Unsupported { table: log.table.clone(), what: "files in another store".to_owned() }),
             Err(_) => Path::parse(format!("{}/{path}", log.root)).map_err(refused),
         }

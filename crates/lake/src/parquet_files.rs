@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Fields, SchemaRef};
 use object_store::ObjectStore;
 use object_store::buffered::BufWriter;
 use object_store::path::Path;
@@ -85,7 +85,11 @@ struct OpenFile<O> {
 
 impl<O> fmt::Debug for ParquetFiles<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParquetFiles").field("table", &self.layout.table).field("open", &self.open.len()).field("written", &self.written.len()).finish_non_exhaustive()
+        f.debug_struct("ParquetFiles")
+            .field("table", &self.layout.table)
+            .field("open", &self.open.len())
+            .field("written", &self.written.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -141,10 +145,12 @@ impl<O: Observer> ParquetFiles<O> {
     fn open_file(&self, values: &PartitionValues) -> Result<OpenFile<O>> {
         let Layout { folder, file_prefix, partition_columns, store, root, schema, .. } = &self.layout;
         let path = format!("{folder}{}{file_prefix}-{}.zstd.parquet", partition::folder(partition_columns, values), self.layout.ids.next());
-        let place = Path::parse(format!("{root}/{path}")).map_err(|error| Error::Store { action: format!("naming {path}"), source: error.into() })?;
+        let place = Path::parse(format!("{root}/{path}"))
+            .map_err(|error| Error::Store { action: format!("naming {path}"), source: error.into() })?;
         let upload = BufWriter::with_capacity(Arc::clone(store), place, PART_BYTES);
         let options = ArrowWriterOptions::new().with_properties(self.properties.clone()).with_skip_arrow_metadata(true);
-        let writer = AsyncArrowWriter::try_new_with_options(upload, Arc::clone(schema), options).map_err(|error| self.failed(&path, error))?;
+        let writer =
+            AsyncArrowWriter::try_new_with_options(upload, Arc::clone(schema), options).map_err(|error| self.failed(&path, error))?;
         Ok(OpenFile { path, writer, rows: 0, observed: (self.new_observer)() })
     }
 
@@ -205,12 +211,29 @@ fn properties(layout: &Layout) -> WriterProperties {
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_max_row_group_row_count(Some(layout.row_group_rows));
+    // Parquet's bounds pass over NaN, which SQL sorts above every number: readers that trust them lose such rows.
+    for column in float_columns(layout.schema.fields(), &[]) {
+        properties = properties.set_column_statistics_enabled(column, EnabledStatistics::None);
+    }
     for name in &layout.bloom_columns {
         if layout.schema.field_with_name(name).is_ok_and(|field| !field.data_type().is_nested()) {
             // Sized for a full row group, then folded to the values that came.
             let column = ColumnPath::new(vec![name.clone()]);
-            properties = properties.set_column_bloom_filter_max_ndv(column.clone(), layout.row_group_rows as u64).set_column_bloom_filter_fpp(column, 0.01);
+            properties = properties
+                .set_column_bloom_filter_max_ndv(column.clone(), layout.row_group_rows as u64)
+                .set_column_bloom_filter_fpp(column, 0.01);
         }
     }
     properties.build()
+}
+
+/// The paths of floating-point columns outside of arrays and maps, whose values nobody skips by.
+fn float_columns(fields: &Fields, below: &[String]) -> Vec<ColumnPath> {
+    let path = |name: &String| below.iter().chain([name]).cloned().collect::<Vec<_>>();
+    let columns = fields.iter().flat_map(|field| match field.data_type() {
+        DataType::Float32 | DataType::Float64 => vec![ColumnPath::new(path(field.name()))],
+        DataType::Struct(inner) => float_columns(inner, &path(field.name())),
+        _ => Vec::new(),
+    });
+    columns.collect()
 }

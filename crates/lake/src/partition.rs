@@ -114,7 +114,9 @@ fn text(table: &TableName, column: &str, array: &dyn Array, row: usize) -> Resul
         DataType::Float32 => float_text(format!("{:?}", array.as_primitive::<Float32Type>().value(row))),
         DataType::Float64 => float_text(format!("{:?}", array.as_primitive::<Float64Type>().value(row))),
         DataType::Decimal128(_, _) => array.as_primitive::<Decimal128Type>().value_as_string(row),
-        DataType::Date32 => date_text(array.as_primitive::<Date32Type>().value(row)).ok_or_else(|| refused("holds a date outside the years 1 to 9999"))?,
+        DataType::Date32 => {
+            date_text(array.as_primitive::<Date32Type>().value(row)).ok_or_else(|| refused("holds a date outside the years 1 to 9999"))?
+        }
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let time = time_of(array.as_primitive::<TimestampMicrosecondType>().value(row))
                 .ok_or_else(|| refused("holds a time outside the years 1 to 9999"))?;
@@ -228,7 +230,10 @@ mod tests {
     #[test]
     fn rows_keep_their_order_within_a_partition() {
         let parts = split(&table(), &batch(vec![Some("b"), Some("a"), None, Some("b"), None]), &["site".to_owned()]).unwrap();
-        let seen: Vec<_> = parts.iter().map(|part| (part.values["site"].clone(), part.rows.column(0).as_primitive::<Int64Type>().values().to_vec())).collect();
+        let seen: Vec<_> = parts
+            .iter()
+            .map(|part| (part.values["site"].clone(), part.rows.column(0).as_primitive::<Int64Type>().values().to_vec()))
+            .collect();
         assert_eq!(seen, [(Some("b".into()), vec![0, 3]), (Some("a".into()), vec![1]), (None, vec![2, 4])]);
     }
 
@@ -282,8 +287,16 @@ mod tests {
             let written = text(&table(), "c", array.as_ref(), 0).unwrap();
             assert_eq!(value_of(&table(), "c", written.as_deref(), array.data_type()).unwrap(), value, "{written:?}");
         }
-        assert_eq!(text(&table(), "c", ScalarValue::TimestampMicrosecond(Some(0), Some("UTC".into())).to_array().unwrap().as_ref(), 0).unwrap().unwrap(), "1970-01-01T00:00:00.000000Z");
-        assert_eq!(value_of(&table(), "c", Some("1970-01-01 00:00:00"), &zone).unwrap(), ScalarValue::TimestampMicrosecond(Some(0), Some("UTC".into())));
+        assert_eq!(
+            text(&table(), "c", ScalarValue::TimestampMicrosecond(Some(0), Some("UTC".into())).to_array().unwrap().as_ref(), 0)
+                .unwrap()
+                .unwrap(),
+            "1970-01-01T00:00:00.000000Z"
+        );
+        assert_eq!(
+            value_of(&table(), "c", Some("1970-01-01 00:00:00"), &zone).unwrap(),
+            ScalarValue::TimestampMicrosecond(Some(0), Some("UTC".into()))
+        );
         assert!(value_of(&table(), "c", Some(""), &wall).unwrap().is_null());
         assert!(value_of(&table(), "c", Some("__HIVE_DEFAULT_PARTITION__"), &DataType::Int32).is_err());
     }

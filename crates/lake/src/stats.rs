@@ -14,8 +14,8 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{max, max_string, min, min_string};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Fields, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema,
-    TimeUnit, TimestampMicrosecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Fields, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Schema, TimeUnit, TimestampMicrosecondType,
 };
 
 use crate::Result;
@@ -96,9 +96,18 @@ enum Bounds {
     /// The type has none.
     Never,
     Whole(WholeKind, Range<i64>),
-    Decimal { scale: i8, range: Range<i128> },
-    Single { nan: bool, range: Range<f32> },
-    Double { nan: bool, range: Range<f64> },
+    Decimal {
+        scale: i8,
+        range: Range<i128>,
+    },
+    Single {
+        nan: bool,
+        range: Range<f32>,
+    },
+    Double {
+        nan: bool,
+        range: Range<f64>,
+    },
     Text(Range<String>),
 }
 
@@ -283,7 +292,9 @@ impl Bounds {
             Self::Never | Self::Single { nan: true, .. } | Self::Double { nan: true, .. } => None,
             Self::Whole(WholeKind::Number, range) => Some(range.as_ref()?.1.to_string()),
             Self::Whole(WholeKind::Date, range) => quoted_date(range.as_ref()?.1),
-            Self::Whole(kind, range) => quoted_time(*kind, range.as_ref()?.1.div_euclid(1000) + i64::from(range.as_ref()?.1.rem_euclid(1000) != 0)),
+            Self::Whole(kind, range) => {
+                quoted_time(*kind, range.as_ref()?.1.div_euclid(1000) + i64::from(range.as_ref()?.1.rem_euclid(1000) != 0))
+            }
             Self::Decimal { scale, range } => decimal_text(range.as_ref()?.1, *scale),
             Self::Single { range, .. } => float_text(f64::from(range.as_ref()?.1), format!("{:?}", range.as_ref()?.1), "0.0"),
             Self::Double { range, .. } => float_text(range.as_ref()?.1, format!("{:?}", range.as_ref()?.1), "0.0"),
@@ -466,7 +477,8 @@ mod tests {
     #[test]
     fn a_field_of_a_null_struct_counts_as_null_and_lends_no_bound() {
         let fields = Fields::from(vec![Field::new("x", DataType::Int32, true)]);
-        let inner = StructArray::new(fields, vec![Arc::new(Int32Array::from(vec![Some(99), Some(2), None]))], Some(vec![false, true, true].into()));
+        let inner =
+            StructArray::new(fields, vec![Arc::new(Int32Array::from(vec![Some(99), Some(2), None]))], Some(vec![false, true, true].into()));
         let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>(vec![Some(vec![Some(1)]), None, None]);
         assert_eq!(
             stats(vec![("s", Arc::new(inner)), ("l", Arc::new(list))]),
@@ -480,7 +492,11 @@ mod tests {
         assert!(matches!(named, StatsColumns::Named(paths) if paths == [vec!["a".to_owned()], vec!["b.c".into(), "d".into()]]));
         let schema = Schema::new(vec![
             Field::new("a", DataType::Int32, true),
-            Field::new("s", DataType::Struct(vec![Field::new("x", DataType::Int32, true), Field::new("y", DataType::Int32, true)].into()), true),
+            Field::new(
+                "s",
+                DataType::Struct(vec![Field::new("x", DataType::Int32, true), Field::new("y", DataType::Int32, true)].into()),
+                true,
+            ),
             Field::new("k", DataType::Int32, true),
         ]);
         let chosen = |columns, always: &[String]| {

@@ -152,9 +152,12 @@ impl ChangeWriter {
     /// [`Error::Batch`] when the columns do not fit the table or `_change_type` is absent, null or another word; store errors.
     pub async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = align::columns(batch, &self.schema, align::Extra::Refuse).map_err(|misfit| misfit.of(&self.table))?;
-        let arrays = self.schema.fields().iter().zip(columns).map(|(field, column)| {
-            column.unwrap_or_else(|| arrow::array::new_null_array(field.data_type(), batch.num_rows()))
-        });
+        let arrays = self
+            .schema
+            .fields()
+            .iter()
+            .zip(columns)
+            .map(|(field, column)| column.unwrap_or_else(|| arrow::array::new_null_array(field.data_type(), batch.num_rows())));
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays.collect())?;
         let types = batch.column(self.schema.index_of(CHANGE_TYPE)?).as_string::<i32>();
         if let Some(row) = unknown_change(types) {
@@ -170,8 +173,12 @@ impl ChangeWriter {
     /// Store errors.
     pub async fn finish(self) -> Result<Vec<ChangeFile>> {
         let written = self.files.finish().await?;
-        let change_file =
-            |Written { path, partition_values, size, observed, .. }: Written<ChangeRows>| ChangeFile { path, partition_values, size, rows: observed };
+        let change_file = |Written { path, partition_values, size, observed, .. }: Written<ChangeRows>| ChangeFile {
+            path,
+            partition_values,
+            size,
+            rows: observed,
+        };
         Ok(written.into_iter().map(change_file).collect())
     }
 

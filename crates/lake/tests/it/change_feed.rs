@@ -191,9 +191,13 @@ async fn a_change_file_takes_only_the_four_words_and_the_tables_columns() -> Res
     let mut writer = table.change_writer();
     let stray = writer.write(&batch(vec![("stray", Arc::new(Int64Array::from(vec![1])) as ArrayRef)])).await.unwrap_err().to_string();
     assert!(stray.contains("`stray`"), "{stray}");
-    let files = changes(&table, &[(1, "a", "a b", "update_preimage"), (1, "b", "a b", "update_postimage"), (2, "c", "c", "delete")]).await?;
+    let files =
+        changes(&table, &[(1, "a", "a b", "update_preimage"), (1, "b", "a b", "update_postimage"), (2, "c", "c", "delete")]).await?;
     assert_eq!(files.len(), 2);
-    let counted = files.iter().map(|file| (file.rows.update_preimage, file.rows.update_postimage, file.rows.delete, file.rows.insert)).collect::<Vec<_>>();
+    let counted = files
+        .iter()
+        .map(|file| (file.rows.update_preimage, file.rows.update_postimage, file.rows.delete, file.rows.insert))
+        .collect::<Vec<_>>();
     assert!(counted.contains(&(1, 1, 0, 0)) && counted.contains(&(0, 0, 1, 0)), "{counted:?}");
     assert!(files.iter().all(|file| file.path.starts_with("_change_data/part=")));
     Ok(())

@@ -9,13 +9,30 @@ use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use tributary_fault::{Fault, FaultClass};
-use tributary_lake::{Commit, Operation, Reads, Table};
-use tributary_specs::{Column, DataType};
+use tributary_lake::{Commit, Lake, LakeOptions, Operation, Reads, Stores, Table};
+use tributary_specs::{Column, DataType, TableName, TableSpec};
 
 use crate::shop::{Shop, append, batch, collect, committed, rows, sorted_lines, written};
 
 const SITES: [&str; 18] = [
-    "a/b", "/lead", "trail/", "50%", "x:y", "q?", "r&d", "é", "a b", "#1", "2026-02-01 00:00:00", "north hall", "a\tb", "1+1", "50%25", "..", "日本", "a=b",
+    "a/b",
+    "/lead",
+    "trail/",
+    "50%",
+    "x:y",
+    "q?",
+    "r&d",
+    "é",
+    "a b",
+    "#1",
+    "2026-02-01 00:00:00",
+    "north hall",
+    "a\tb",
+    "1+1",
+    "50%25",
+    "..",
+    "日本",
+    "a=b",
 ];
 
 fn readings(sites: &[&str], values: &[i64]) -> RecordBatch {
@@ -33,7 +50,9 @@ async fn rewrite(table: &Table) -> Result<Table> {
     for file in &removes {
         let old = collect(table.read_file(file, None).await?).await?;
         let values: Int64Array = old.column_by_name("v").unwrap().as_primitive::<Int64Type>().unary(|value| value + 1);
-        adds.extend(written(table, &[batch(vec![("site", Arc::clone(old.column_by_name("site").unwrap())), ("v", Arc::new(values))])]).await?);
+        adds.extend(
+            written(table, &[batch(vec![("site", Arc::clone(old.column_by_name("site").unwrap())), ("v", Arc::new(values))])]).await?,
+        );
     }
     committed(table, Commit { operation: Operation::Merge, adds, removes, reads: Reads::WholeTable, ..Commit::default() }).await
 }
@@ -69,17 +88,41 @@ async fn every_character_in_a_partition_value_survives_append_rewrite_and_readin
     Ok(())
 }
 
+/// PART-01
+#[tokio::test(flavor = "multi_thread")]
+async fn every_character_survives_on_a_local_disk_too() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let lake = Lake::open(Stores::local(folder.path())?, LakeOptions::default())?;
+    let mut spec =
+        TableSpec::new(TableName::new("bronze", "readings"), vec![Column::new("site", DataType::String), Column::new("v", DataType::Long)]);
+    spec.partition_by = vec!["site".to_owned()];
+    let long = "x".repeat(5000);
+    let sites: Vec<&str> = SITES.into_iter().chain([long.as_str()]).collect();
+    let table = append(&lake.create(&spec).await?, &[readings(&sites, &vec![7; sites.len()])]).await?;
+    let expected: BTreeSet<String> = sites.iter().map(|site| format!("{site}|7")).collect();
+    assert_eq!(sorted_lines(&[rows(&table).await?]).into_iter().collect::<BTreeSet<_>>(), expected);
+    for file in table.files().await? {
+        assert!(folder.path().join("main/bronze/readings").join(&file.path).is_file(), "{}", file.path);
+    }
+    Ok(())
+}
+
 /// PART-03
 #[tokio::test(flavor = "multi_thread")]
 async fn null_is_null_in_the_log_and_an_empty_text_is_refused_by_name() -> Result<()> {
     let shop = Shop::open();
     let table = readings_table(&shop).await?;
     let sites = StringArray::from(vec![Some("abc"), None]);
-    let table = append(&table, &[batch(vec![("site", Arc::new(sites) as ArrayRef), ("v", Arc::new(Int64Array::from(vec![1, 1])))])]).await?;
-    let logged: Vec<_> = shop.actions(&table, table.version(), "add").await?.iter().map(|add| add["partitionValues"]["site"].clone()).collect();
+    let table =
+        append(&table, &[batch(vec![("site", Arc::new(sites) as ArrayRef), ("v", Arc::new(Int64Array::from(vec![1, 1])))])]).await?;
+    let logged: Vec<_> =
+        shop.actions(&table, table.version(), "add").await?.iter().map(|add| add["partitionValues"]["site"].clone()).collect();
     assert!(logged.contains(&serde_json::Value::Null) && logged.contains(&"abc".into()), "{logged:?}");
     let grouped = shop.foreign_sql(&table, "SELECT site, count(*) FROM t GROUP BY site").await?;
-    assert_eq!(sorted_lines(&grouped), ["abc|1", "|1"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    assert_eq!(
+        sorted_lines(&grouped),
+        ["abc|1", "|1"].map(str::to_owned).into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    );
 
     let error = written(&table, &[readings(&["x", ""], &[1, 2])]).await.unwrap_err();
     let error = error.downcast_ref::<tributary_lake::Error>().unwrap();

@@ -71,7 +71,11 @@ impl Shop {
     /// The actions of one kind in a commit.
     pub async fn actions(&self, table: &Table, version: u64, kind: &str) -> Result<Vec<serde_json::Value>> {
         let lines = self.text(table, &format!("_delta_log/{version:020}.json")).await?;
-        lines.lines().map(|line| Ok(serde_json::from_str::<serde_json::Value>(line)?)).filter_map(|line| line.map(|mut line| line.get_mut(kind).map(serde_json::Value::take)).transpose()).collect()
+        lines
+            .lines()
+            .map(|line| Ok(serde_json::from_str::<serde_json::Value>(line)?))
+            .filter_map(|line| line.map(|mut line| line.get_mut(kind).map(serde_json::Value::take)).transpose())
+            .collect()
     }
 
     /// The same table as the Delta library sees it.

@@ -41,7 +41,10 @@ async fn an_instant_before_the_first_commit_is_an_error_that_says_when_that_was(
     let shop = Shop::open();
     let table = three_versions(&shop).await?;
     let error = table.at_timestamp(at(-1, 0)).await.unwrap_err();
-    assert!(matches!(&error, Error::NoInstant { instant, earliest, .. } if instant == "2026-02-01T09:59:00Z" && earliest == "2026-02-01T10:00:00Z"), "{error}");
+    assert!(
+        matches!(&error, Error::NoInstant { instant, earliest, .. } if instant == "2026-02-01T09:59:00Z" && earliest == "2026-02-01T10:00:00Z"),
+        "{error}"
+    );
     Ok(())
 }
 

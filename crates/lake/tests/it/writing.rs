@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
+    UInt64Array,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Field, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -39,14 +42,20 @@ async fn refused(table: &Table, batch: RecordBatch) -> Error {
 async fn struct_fields_are_paired_by_name_whatever_their_order() -> Result<()> {
     let shop = Shop::open();
     let who = DataType::Struct(vec![Column::new("given", DataType::String), Column::new("family", DataType::String)]);
-    let columns = vec![Column::new("id", DataType::Long), Column::new("who", who.clone()), Column::new("all", DataType::Array(Box::new(who)))];
+    let columns =
+        vec![Column::new("id", DataType::Long), Column::new("who", who.clone()), Column::new("all", DataType::Array(Box::new(who)))];
     let table = shop.table("people", columns, &[]).await?;
     let ada = person(&[("given", "Ada"), ("family", "Lin")]);
     let ben = person(&[("family", "Okoro"), ("given", "Ben")]);
     let cy = person(&[("family", "Diaz")]);
-    let row = |id, who: &StructArray| batch(vec![("who", Arc::new(who.clone()) as ArrayRef), ("all", list_of(who.clone())), ("id", ids(&[id]))]);
+    let row =
+        |id, who: &StructArray| batch(vec![("who", Arc::new(who.clone()) as ArrayRef), ("all", list_of(who.clone())), ("id", ids(&[id]))]);
     let table = append(&table, &[row(1, &ada), row(2, &ben), row(3, &cy)]).await?;
-    let expected = ["1|{given: Ada, family: Lin}|[{given: Ada, family: Lin}]", "2|{given: Ben, family: Okoro}|[{given: Ben, family: Okoro}]", "3|{given: , family: Diaz}|[{given: , family: Diaz}]"];
+    let expected = [
+        "1|{given: Ada, family: Lin}|[{given: Ada, family: Lin}]",
+        "2|{given: Ben, family: Okoro}|[{given: Ben, family: Okoro}]",
+        "3|{given: , family: Diaz}|[{given: , family: Diaz}]",
+    ];
     assert_eq!(sorted_lines(&[rows(&table).await?]), expected);
     assert_eq!(sorted_lines(&shop.foreign_sql(&table, "SELECT * FROM t").await?), expected);
     Ok(())
@@ -60,7 +69,14 @@ async fn instants_are_normalised_and_a_zoneless_time_is_refused_for_them() -> Re
     let same = 1_769_925_600_000_000;
     let chicago = TimestampMicrosecondArray::from(vec![same]).with_timezone("-06:00");
     let utc = TimestampMicrosecondArray::from(vec![same]).with_timezone("UTC");
-    let table = append(&table, &[batch(vec![("ts", Arc::new(chicago) as ArrayRef), ("a", ids(&[1]))]), batch(vec![("ts", Arc::new(utc) as ArrayRef), ("a", ids(&[2]))])]).await?;
+    let table = append(
+        &table,
+        &[
+            batch(vec![("ts", Arc::new(chicago) as ArrayRef), ("a", ids(&[1]))]),
+            batch(vec![("ts", Arc::new(utc) as ArrayRef), ("a", ids(&[2]))]),
+        ],
+    )
+    .await?;
     assert_eq!(sorted_lines(&[rows(&table).await?]), ["2026-02-01T06:00:00Z|1", "2026-02-01T06:00:00Z|2"]);
 
     let wall = batch(vec![("ts", Arc::new(TimestampMicrosecondArray::from(vec![same])) as ArrayRef)]);
@@ -72,9 +88,15 @@ async fn instants_are_normalised_and_a_zoneless_time_is_refused_for_them() -> Re
 
     let wall = shop.table("walls", vec![Column::new("ts", DataType::TimestampNtz)], &[]).await?;
     let protocol = &shop.actions(&wall, 0, "protocol").await?[0];
-    assert!(protocol["writerFeatures"].to_string().contains("timestampNtz") && protocol["readerFeatures"].to_string().contains("timestampNtz"), "{protocol}");
+    assert!(
+        protocol["writerFeatures"].to_string().contains("timestampNtz") && protocol["readerFeatures"].to_string().contains("timestampNtz"),
+        "{protocol}"
+    );
     let wall = append(&wall, &[batch(vec![("ts", Arc::new(TimestampMicrosecondArray::from(vec![same + 613])) as ArrayRef)])]).await?;
-    assert_eq!(sorted_lines(&shop.foreign_sql(&wall, "SELECT * FROM t WHERE ts > '2026-02-01T06:00:00.000612'").await?), ["2026-02-01T06:00:00.000613"]);
+    assert_eq!(
+        sorted_lines(&shop.foreign_sql(&wall, "SELECT * FROM t WHERE ts > '2026-02-01T06:00:00.000612'").await?),
+        ["2026-02-01T06:00:00.000613"]
+    );
     Ok(())
 }
 
@@ -82,12 +104,22 @@ async fn instants_are_normalised_and_a_zoneless_time_is_refused_for_them() -> Re
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decimal_that_does_not_fit_is_bad_data_and_never_rounded() -> Result<()> {
     let shop = Shop::open();
-    let table = shop.table("amounts", vec![Column::new("id", DataType::Long), Column::new("amt", DataType::Decimal { precision: 38, scale: 32 })], &[]).await?;
-    let amount = |id, unscaled: i128| batch(vec![("id", ids(&[id])), ("amt", Arc::new(Decimal128Array::from(vec![unscaled]).with_precision_and_scale(9, 2).unwrap()) as ArrayRef)]);
+    let table = shop
+        .table("amounts", vec![Column::new("id", DataType::Long), Column::new("amt", DataType::Decimal { precision: 38, scale: 32 })], &[])
+        .await?;
+    let amount = |id, unscaled: i128| {
+        batch(vec![
+            ("id", ids(&[id])),
+            ("amt", Arc::new(Decimal128Array::from(vec![unscaled]).with_precision_and_scale(9, 2).unwrap()) as ArrayRef),
+        ])
+    };
     let table = append(&table, &[amount(1, 50)]).await?;
     let error = refused(&table, amount(2, 100_000_025)).await;
     assert_eq!(error.class(), FaultClass::BadData, "a retry of the same batch does not help");
-    assert!(error.to_string().contains("`amt`") && error.to_string().contains("(38, 32)") && !error.to_string().contains("100000025"), "{error}");
+    assert!(
+        error.to_string().contains("`amt`") && error.to_string().contains("(38, 32)") && !error.to_string().contains("100000025"),
+        "{error}"
+    );
     assert_eq!(sorted_lines(&[rows(&table).await?]), ["1|0.50000000000000000000000000000000"]);
     Ok(())
 }
@@ -95,14 +127,27 @@ async fn a_decimal_that_does_not_fit_is_bad_data_and_never_rounded() -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_breaks_a_rule_writes_nothing_of_itself() -> Result<()> {
     let shop = Shop::open();
-    let mut spec = TableSpec::new(TableName::new("silver", "orders"), vec![Column::new("id", DataType::Long).not_null(), Column::new("Qty", DataType::Long)]);
+    let mut spec = TableSpec::new(
+        TableName::new("silver", "orders"),
+        vec![Column::new("id", DataType::Long).not_null(), Column::new("Qty", DataType::Long)],
+    );
     spec.checks = vec![Check { name: "positive".to_owned(), expression: "qty > 0".to_owned() }];
     let table = shop.lake.create(&spec).await?;
     let mut writer = table.writer(WriterOptions::default())?;
     writer.write(&batch(vec![("id", ids(&[1])), ("qty", ids(&[5]))])).await?;
     let error = writer.write(&batch(vec![("id", ids(&[2, 3])), ("qty", ids(&[5, -777]))])).await.unwrap_err().to_string();
-    assert!(error.contains("silver.orders") && error.contains("`positive`") && error.contains("`Qty`") && error.contains("row 1") && !error.contains("777"), "{error}");
-    let null = RecordBatch::try_from_iter_with_nullable([("id", Arc::new(Int64Array::from(vec![None])) as ArrayRef, true), ("qty", ids(&[1]), true)])?;
+    assert!(
+        error.contains("silver.orders")
+            && error.contains("`positive`")
+            && error.contains("`Qty`")
+            && error.contains("row 1")
+            && !error.contains("777"),
+        "{error}"
+    );
+    let null = RecordBatch::try_from_iter_with_nullable([
+        ("id", Arc::new(Int64Array::from(vec![None])) as ArrayRef, true),
+        ("qty", ids(&[1]), true),
+    ])?;
     assert!(writer.write(&null).await.unwrap_err().to_string().contains("`id` not null"));
     let files = writer.finish().await?;
     assert_eq!(files.iter().map(|file| file.rows).sum::<u64>(), 1);
@@ -119,11 +164,21 @@ async fn defaults_and_generated_columns_are_filled_in_and_readers_see_them() -> 
     let columns = vec![Column::new("id", DataType::Long), Column::new("at", DataType::Timestamp), state, day];
     let table = shop.table("orders", columns, &["day"]).await?;
     let at = |values: Vec<i64>| Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC")) as ArrayRef;
-    let table = append(&table, &[batch(vec![("id", ids(&[1, 2])), ("at", at(vec![1_769_940_000_000_000, 1_770_040_000_000_000]))])]).await?;
-    let table = append(&table, &[batch(vec![("id", ids(&[3])), ("at", at(vec![1_769_940_000_000_000])), ("state", Arc::new(StringArray::from(vec![None::<&str>])))])]).await?;
+    let table =
+        append(&table, &[batch(vec![("id", ids(&[1, 2])), ("at", at(vec![1_769_940_000_000_000, 1_770_040_000_000_000]))])]).await?;
+    let table = append(
+        &table,
+        &[batch(vec![
+            ("id", ids(&[3])),
+            ("at", at(vec![1_769_940_000_000_000])),
+            ("state", Arc::new(StringArray::from(vec![None::<&str>]))),
+        ])],
+    )
+    .await?;
     let expected = ["1|2026-02-01T10:00:00Z|new|2026-02-01", "2|2026-02-02T13:46:40Z|new|2026-02-02", "3|2026-02-01T10:00:00Z||2026-02-01"];
     assert_eq!(sorted_lines(&[rows(&table).await?]), expected);
-    let wrong = batch(vec![("id", ids(&[4])), ("at", at(vec![0])), ("day", Arc::new(arrow::array::Date32Array::from(vec![1])) as ArrayRef)]);
+    let wrong =
+        batch(vec![("id", ids(&[4])), ("at", at(vec![0])), ("day", Arc::new(arrow::array::Date32Array::from(vec![1])) as ArrayRef)]);
     assert!(refused(&table, wrong).await.to_string().contains("generated column `day`"));
     Ok(())
 }
@@ -145,7 +200,12 @@ async fn files_are_compressed_say_who_wrote_them_and_can_be_skipped_by_page_and_
     let table = shop.table("keys", vec![Column::new("id", DataType::Long), Column::new("name", DataType::String)], &[]).await?;
     let mut writer = table.writer(WriterOptions { key_columns: vec!["id".to_owned()], ..WriterOptions::default() })?;
     let values: Vec<i64> = (0..1000).map(|value| value * 2).collect();
-    writer.write(&batch(vec![("id", ids(&values)), ("name", Arc::new(StringArray::from_iter_values(values.iter().map(i64::to_string))) as ArrayRef)])).await?;
+    writer
+        .write(&batch(vec![
+            ("id", ids(&values)),
+            ("name", Arc::new(StringArray::from_iter_values(values.iter().map(i64::to_string))) as ArrayRef),
+        ]))
+        .await?;
     let files = writer.finish().await?;
     let bytes = {
         use object_store::ObjectStoreExt;
@@ -153,7 +213,8 @@ async fn files_are_compressed_say_who_wrote_them_and_can_be_skipped_by_page_and_
     };
     assert_eq!(files[0].size, bytes.len() as u64);
     assert_eq!(files[0].rows, 1000);
-    let options = parquet::arrow::arrow_reader::ArrowReaderOptions::new().with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
+    let options =
+        parquet::arrow::arrow_reader::ArrowReaderOptions::new().with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
     let metadata = builder.metadata();
     assert!(metadata.file_metadata().created_by().unwrap().starts_with("tributary"));
