@@ -102,7 +102,7 @@ impl LaneBatch {
         let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
         let decoded = lane.decoder.decode(&given, self.now_us);
         if let Some(source) = decoded.stop {
-            return Err(Error::Decode { table: lane.feed.table.clone(), source });
+            return Err(Error::Decode { table: lane.feed.table.clone(), source: Box::new(source) });
         }
         if let (Some(table), Some(change)) = (lane.bronze.clone(), &decoded.schema_change)
             && !change.widened.is_empty()

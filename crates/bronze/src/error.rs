@@ -154,7 +154,7 @@ pub enum Error {
         table: TableName,
         /// What the decoder says.
         #[source]
-        source: decode::Error,
+        source: Box<decode::Error>,
     },
     /// The table exists but is no bronze table: it lacks a column every bronze table has.
     #[error("table `{table}` is no bronze table: it has no column `{column}`")]

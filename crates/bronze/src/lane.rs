@@ -139,7 +139,7 @@ pub(crate) enum Race {
 }
 
 fn decoder(feed: &SourceFeed) -> Result<Decoder> {
-    Decoder::new(feed).map_err(|source| Error::Decode { table: feed.table.clone(), source })
+    Decoder::new(feed).map_err(|source| Error::Decode { table: feed.table.clone(), source: Box::new(source) })
 }
 
 /// The bronze table of a feed with these columns.

@@ -16,6 +16,7 @@
 //! ended; a file that changes while it is read is left whole for the next run. `plan` decides, `run` acts.
 
 mod batch;
+mod declared;
 mod error;
 mod events;
 mod files;
@@ -32,6 +33,7 @@ mod source;
 mod tally;
 mod widen;
 
+pub use declared::table_spec;
 pub use error::{Error, SourceError};
 pub use files::DataRoot;
 pub use options::{OnGap, Options, ProgressSink, Seen};

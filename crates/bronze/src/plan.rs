@@ -29,7 +29,7 @@ pub(crate) struct FileGroup {
 /// What is run as one.
 #[derive(Debug)]
 pub(crate) enum Group {
-    Files(FileGroup),
+    Files(Box<FileGroup>),
     Custom(usize),
 }
 
@@ -50,14 +50,14 @@ pub(crate) fn groups(feeds: &[SourceFeed]) -> Vec<Group> {
                 group.members.push(index);
                 group.settle_seconds = group.settle_seconds.max(source.settle_seconds);
             }
-            None => groups.push(Group::Files(FileGroup {
+            None => groups.push(Group::Files(Box::new(FileGroup {
                 path: source.path.clone(),
                 glob: source.glob.clone(),
                 format: source.format,
                 source: source.clone(),
                 settle_seconds: source.settle_seconds,
                 members: vec![index],
-            })),
+            }))),
         }
     }
     groups

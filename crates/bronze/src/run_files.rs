@@ -357,7 +357,7 @@ fn name_columns(slice: &Slice, wants: &[Want], slots: &mut [Slot], batches: &mut
         absent.for_each(|column| batches[want.slot].counts.note(format!("a file has no declared column {}", column.name), 1));
         if let Err(source) = lane.decoder.csv_header(&names) {
             let table = lane.feed.table.clone();
-            slots[want.slot].stop(Error::Decode { table, source });
+            slots[want.slot].stop(Error::Decode { table, source: Box::new(source) });
         }
     }
 }

@@ -78,6 +78,7 @@ async fn each_record_lands_once_whatever_call_the_run_is_killed_at() {
     assert!(report.holds(), "{report}\n{}", report.differences.join("\n"));
 }
 
+/// The control of B1 and B2.
 #[tokio::test]
 async fn positions_outside_the_commit_make_the_crash_test_fail() {
     let report = killed_everywhere(Controls::none().with(Control::PositionsOutsideCommit)).await;

@@ -19,6 +19,7 @@ fn numbers(ids: impl IntoIterator<Item = i64>) -> Vec<serde_json::Value> {
     ids
 }
 
+/// B5
 #[tokio::test]
 async fn a_run_with_nothing_new_reads_no_file_and_writes_nothing() {
     let world = World::new();
@@ -169,6 +170,7 @@ async fn batches_keep_their_bounds_and_a_run_drains() {
     assert_eq!(world.run_with(&[feed], &options).await[0].version_to, Some(4));
 }
 
+/// B2: no version holds part of a file.
 #[tokio::test]
 async fn a_file_cut_into_slices_lands_in_one_commit() {
     let world = World::new();

@@ -34,6 +34,7 @@ async fn overlapped(controls: Controls, table: &str, commit: u64) -> (World, u64
     (world, report.conflicts)
 }
 
+/// B1: overlapping runs.
 #[tokio::test]
 async fn two_runs_at_once_take_each_record_once_wherever_they_meet() {
     let mut met = 0;
@@ -112,6 +113,7 @@ async fn land(cuts: &Cuts) -> (Vec<i64>, i64) {
     (ids(&world.columns("bronze.a", &["id"]).await), expected)
 }
 
+/// B1: however files come.
 #[test]
 fn each_record_lands_once_however_files_are_cut_ordered_and_grown() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
