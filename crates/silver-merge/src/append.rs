@@ -1,5 +1,7 @@
 //! One attempt at an append-only table: every upsert is a row of its own.
 
+use std::collections::BTreeMap;
+
 use tributary_lake::arrow::array::UInt32Array;
 use tributary_lake::{Commit, DataWriter, Operation, Reads, Table, WriterOptions};
 
@@ -18,13 +20,15 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     let mut rows = 0_u64;
     let mut reading = intake.read();
     while let Some(judged) = reading.next().await? {
-        let upserts: UInt32Array = (0..judged.events.len() as u32).filter(|row| judged.events.kinds[*row as usize] == Kind::Upsert).collect();
+        let upserts: UInt32Array =
+            (0..judged.events.len() as u32).filter(|row| judged.events.kinds[*row as usize] == Kind::Upsert).collect();
         let events = judged.events.take(&upserts).map_err(|error| Error::kernel(name, error))?;
         let (_, writer) = match &mut open {
             Some(open) => open,
             None => {
                 let table = attempt.open_or_create(intake.target).await?;
-                let options = WriterOptions { columns: intake.target.grows.then(|| intake.target.columns.clone()), ..WriterOptions::default() };
+                let options =
+                    WriterOptions { columns: intake.target.grows.then(|| intake.target.columns.clone()), ..WriterOptions::default() };
                 let writer = table.writer(options).map_err(write)?;
                 open.insert((table, writer))
             }
@@ -56,5 +60,7 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     };
     let counts = Counts { applied: rows, ..Counts::default() };
     let changed = Changed { inserted: rows, ..Changed::default() };
-    attempt.commit(&table, intake, commit, Tally { findings, counts, changed, bytes, unknown: Default::default(), mode: "append" }).await
+    attempt
+        .commit(&table, intake, commit, Tally { findings, counts, changed, bytes, unknown: BTreeMap::new(), slices: 1, mode: "append" })
+        .await
 }

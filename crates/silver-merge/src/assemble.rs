@@ -71,7 +71,8 @@ pub(crate) fn assemble_state(known: &Known<'_>, rows: &[StateRow]) -> Result<Eve
     let payloads: Vec<Payload> = rows.iter().map(|row| stored_payload(known, row)).collect();
     let mut columns = business(known, &payloads.iter().collect::<Vec<_>>())?.columns().to_vec();
     for (at, key) in known.shape.keys.iter().enumerate() {
-        columns[*key] = gather_required(&key_columns(known, at), &rows.iter().map(|row| key_place(known, row_key(row))).collect::<Vec<_>>())?;
+        columns[*key] =
+            gather_required(&key_columns(known, at), &rows.iter().map(|row| key_place(known, row_key(row))).collect::<Vec<_>>())?;
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let at = |row: &StateRow| match row {
@@ -81,7 +82,9 @@ pub(crate) fn assemble_state(known: &Known<'_>, rows: &[StateRow]) -> Result<Eve
     let sequence_places: Vec<_> = rows.iter().map(|row| matches!(row, StateRow::Event { .. }).then(|| known.place(at(row)))).collect();
     let leaves = |pick: &dyn Fn(Id, usize) -> bool| {
         let of_row = |row: &StateRow| match row {
-            StateRow::Event { id, .. } => known.unwritten(*id).map(|set| set.iter().filter(|leaf| pick(*id, *leaf)).collect()).unwrap_or_default(),
+            StateRow::Event { id, .. } => {
+                known.unwritten(*id).map(|set| set.iter().filter(|leaf| pick(*id, *leaf)).collect()).unwrap_or_default()
+            }
             StateRow::Link { .. } => LeafSet::default(),
         };
         rows.iter().map(of_row).collect::<Vec<_>>()
@@ -171,7 +174,9 @@ fn unknown(known: &Known<'_>, payloads: &[&Payload]) -> Vec<(String, u64)> {
 
 fn business(known: &Known<'_>, payloads: &[&Payload]) -> Result<RecordBatch, ArrowError> {
     let schema = &known.shape.schema;
-    let build = |(column, field): (usize, &Arc<Field>)| Column { known, column, payloads }.build(field, &mut Vec::new(), known.shape.leaves.of_column(column).start);
+    let build = |(column, field): (usize, &Arc<Field>)| {
+        Column { known, column, payloads }.build(field, &mut Vec::new(), known.shape.leaves.of_column(column).start)
+    };
     let columns = schema.fields().iter().enumerate().map(build).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(payloads.len()));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
@@ -195,12 +200,21 @@ impl Column<'_, '_> {
     }
 
     fn build_struct(&self, field: &Field, path: &mut Vec<usize>, first: usize) -> Result<ArrayRef, ArrowError> {
-        let DataType::Struct(fields) = field.data_type() else { return Err(ArrowError::SchemaError(format!("{} is not split", field.name()))) };
+        let DataType::Struct(fields) = field.data_type() else {
+            return Err(ArrowError::SchemaError(format!("{} is not split", field.name())));
+        };
         let mut leaf = first;
         let mut children = Vec::with_capacity(fields.len());
         for (at, child) in fields.iter().enumerate() {
             path.push(at);
-            let below = self.known.shape.leaves.iter().skip(leaf).take_while(|leaf| leaf.column == self.column && leaf.path.starts_with(path)).count();
+            let below = self
+                .known
+                .shape
+                .leaves
+                .iter()
+                .skip(leaf)
+                .take_while(|leaf| leaf.column == self.column && leaf.path.starts_with(path))
+                .count();
             children.push(self.build(child, path, leaf)?);
             leaf += below;
             path.pop();
@@ -241,6 +255,7 @@ fn gather_required(arrays: &[Option<ArrayRef>], places: &[Option<Place>]) -> Res
     let mut sources: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref().unwrap_or(&null).as_ref()).collect();
     sources.push(null.as_ref());
     let nowhere = (sources.len() - 1, 0);
-    let indices: Vec<_> = places.iter().map(|place| place.map_or(nowhere, |place| (usize::from(place.batch), place.row as usize))).collect();
+    let indices: Vec<_> =
+        places.iter().map(|place| place.map_or(nowhere, |place| (usize::from(place.batch), place.row as usize))).collect();
     interleave(&sources, &indices)
 }

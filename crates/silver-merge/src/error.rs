@@ -16,7 +16,7 @@ pub enum Error {
         /// The dataset.
         table: TableName,
         /// What it reads.
-        source_table: TableName,
+        source_table: Box<TableName>,
     },
     /// The spec contradicts itself or asks for something that has no defined result. Nothing was read.
     #[error("`{table}` cannot be kept as declared: {reason}")]
@@ -53,7 +53,7 @@ pub enum Error {
         /// The dataset.
         table: TableName,
         /// Its first source.
-        source_table: TableName,
+        source_table: Box<TableName>,
         /// Rows out.
         rows: u64,
         /// Different rows in.
@@ -66,7 +66,7 @@ pub enum Error {
         /// The dataset.
         table: TableName,
         /// Its first source.
-        source_table: TableName,
+        source_table: Box<TableName>,
         /// The key column.
         column: String,
         /// How many.
@@ -81,7 +81,7 @@ pub enum Error {
         /// The dataset.
         table: TableName,
         /// Its first source.
-        source_table: TableName,
+        source_table: Box<TableName>,
         /// How many.
         rows: u64,
         /// Position, or file and line, of the first.
@@ -137,17 +137,19 @@ pub enum Error {
         /// The column.
         column: String,
         /// The table's type.
-        found: String,
+        found: Box<str>,
         /// The query's type.
-        query: String,
+        query: Box<str>,
     },
     /// The table's position is above the source's latest version: the source was made again or restored.
-    #[error("`{table}` has consumed version {position} of `{source_table}`, whose latest is {latest}: the source was made again or restored")]
+    #[error(
+        "`{table}` has consumed version {position} of `{source_table}`, whose latest is {latest}: the source was made again or restored"
+    )]
     SourceWentBack {
         /// The dataset.
         table: TableName,
         /// Its first source.
-        source_table: TableName,
+        source_table: Box<TableName>,
         /// What was consumed.
         position: i64,
         /// What is there.
@@ -159,7 +161,7 @@ pub enum Error {
         /// The dataset.
         table: TableName,
         /// The state table.
-        state: TableName,
+        state: Box<TableName>,
         /// Whose it is.
         owner: String,
     },
@@ -291,9 +293,10 @@ impl Fault for Error {
             Self::Changed { table, .. } | Self::ColumnType { table, .. } => Some(format!("tributary ddl {table}")),
             Self::SourceWentBack { source_table, .. } => Some(format!("tributary show history {source_table}")),
             Self::Contended { table, .. } | Self::Busy { table, .. } => Some(format!("tributary show history {table}")),
-            Self::Cancelled { table, .. } | Self::Query { table, .. } | Self::Expectation { table, .. } | Self::TextSequence { table, .. } => {
-                Some(format!("tributary run --only {table}"))
-            }
+            Self::Cancelled { table, .. }
+            | Self::Query { table, .. }
+            | Self::Expectation { table, .. }
+            | Self::TextSequence { table, .. } => Some(format!("tributary run --only {table}")),
             Self::Kernel { .. } => None,
         }
     }

@@ -82,7 +82,17 @@ impl Events {
     /// Upserts that wrote every leaf: the events visible rows stand for.
     pub fn upserts(rows: RecordBatch, sequence: Option<ArrayRef>, position: Option<StringArray>) -> Self {
         let kinds = vec![Kind::Upsert; rows.num_rows()];
-        Self { rows, kinds, sequence, position, unwritten: Vec::new(), carried: Vec::new(), other_key: None, covers_row: Vec::new(), ends: None }
+        Self {
+            rows,
+            kinds,
+            sequence,
+            position,
+            unwritten: Vec::new(),
+            carried: Vec::new(),
+            other_key: None,
+            covers_row: Vec::new(),
+            ends: None,
+        }
     }
 
     /// Joins events of one shape, in the order given.
@@ -92,7 +102,9 @@ impl Events {
     pub fn concat(shape: &Shape, parts: Vec<Self>) -> Result<Self, ArrowError> {
         let rows = concat_batches(&shape.schema, parts.iter().map(|part| &part.rows))?;
         let join = |arrays: Vec<Option<ArrayRef>>, data_type: Option<DataType>| -> Result<Option<ArrayRef>, ArrowError> {
-            let Some(data_type) = arrays.iter().flatten().map(|array| array.data_type().clone()).next().or(data_type) else { return Ok(None) };
+            let Some(data_type) = arrays.iter().flatten().map(|array| array.data_type().clone()).next().or(data_type) else {
+                return Ok(None);
+            };
             let filled: Vec<ArrayRef> = arrays
                 .into_iter()
                 .zip(&parts)
@@ -139,7 +151,12 @@ impl Events {
             rows: take_record_batch(&self.rows, rows)?,
             kinds: rows.values().iter().map(|row| self.kinds[*row as usize]).collect(),
             sequence: array(&self.sequence)?,
-            position: self.position.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_string::<i32>().clone()),
+            position: self
+                .position
+                .as_ref()
+                .map(|array| take(array, rows, None))
+                .transpose()?
+                .map(|array| array.as_string::<i32>().clone()),
             unwritten: sets(&self.unwritten),
             carried: sets(&self.carried),
             other_key: self.other_key.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_struct().clone()),
@@ -155,7 +172,11 @@ impl Events {
     pub fn bytes(&self) -> usize {
         let array = |array: &Option<ArrayRef>| array.as_ref().map_or(0, |array| array.get_array_memory_size());
         let sets = (self.unwritten.len() + self.carried.len()) * 32;
-        self.rows.get_array_memory_size() + array(&self.sequence) + self.position.as_ref().map_or(0, Array::get_array_memory_size) + sets + self.len()
+        self.rows.get_array_memory_size()
+            + array(&self.sequence)
+            + self.position.as_ref().map_or(0, Array::get_array_memory_size)
+            + sets
+            + self.len()
     }
 
     /// How many there are.

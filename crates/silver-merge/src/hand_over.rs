@@ -78,7 +78,7 @@ pub(crate) fn links(known: &Known<'_>) -> Vec<Link> {
 }
 
 /// The encoded key.
-pub(crate) fn key_bytes<'a>(known: &'a Known<'_>, key: KeyOf) -> Option<Vec<u8>> {
+pub(crate) fn key_bytes(known: &Known<'_>, key: KeyOf) -> Option<Vec<u8>> {
     match key {
         KeyOf::Own(id) => Some(known.key(id).as_ref().to_vec()),
         KeyOf::Other(id) => known.other_key(id).map(|row| row.as_ref().to_vec()),

@@ -118,7 +118,7 @@ impl Reading<'_> {
         let read = self.intake.selection.rows_read();
         let Seen { rows, distinct, .. } = std::mem::take(&mut self.seen);
         if rows > distinct {
-            let (table, source_table) = (self.intake.spec.table.clone(), self.intake.source.name().clone());
+            let (table, source_table) = (self.intake.spec.table.clone(), Box::new(self.intake.source.name().clone()));
             return Err(Error::NotOneToOne { table, source_table, rows, of: distinct });
         }
         self.findings.rows += read;
@@ -215,20 +215,16 @@ impl Intake<'_> {
 
 /// The pairs of keys that key changes among events tie together.
 pub(crate) fn ties(target: &Target, codec: &KeyCodec, events: &Events) -> Result<Vec<(Key, Key)>, ArrowError> {
-    let Some(others) = events.other_key_columns().filter(|_| (0..events.len()).any(|row| events.has_other_key(row))) else { return Ok(Vec::new()) };
+    let Some(others) = events.other_key_columns().filter(|_| (0..events.len()).any(|row| events.has_other_key(row))) else {
+        return Ok(Vec::new());
+    };
     let own = codec.encode(&codec.columns_of(&target.shape, &events.rows))?;
     let others = codec.encode(&others)?;
     let pair = |row: usize| (Key::from(own.row(row).as_ref()), Key::from(others.row(row).as_ref()));
     Ok((0..events.len()).filter(|row| events.has_other_key(*row)).map(pair).collect())
 }
 
-fn rows_of_slice(
-    target: &Target,
-    codec: &KeyCodec,
-    slices: &Slices,
-    at: usize,
-    events: &Events,
-) -> Result<UInt32Array, ArrowError> {
+fn rows_of_slice(target: &Target, codec: &KeyCodec, slices: &Slices, at: usize, events: &Events) -> Result<UInt32Array, ArrowError> {
     if slices.count <= 1 {
         return Ok((0..events.len() as u32).collect());
     }
@@ -268,9 +264,7 @@ fn widest(a: Option<(usize, usize)>, b: Option<(usize, usize)>) -> Option<(usize
 
 fn check_lengths(spec: &SilverSpec, lengths: Option<(usize, usize)>) -> Result<()> {
     match lengths {
-        Some((least, most)) if least != most => {
-            Err(Error::TextSequence { table: spec.table.clone(), column: spec.sequence_by.join(", ") })
-        }
+        Some((least, most)) if least != most => Err(Error::TextSequence { table: spec.table.clone(), column: spec.sequence_by.join(", ") }),
         _ => Ok(()),
     }
 }

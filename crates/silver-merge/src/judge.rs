@@ -122,7 +122,12 @@ impl Judge {
             deletes_when: compile("delete_when", spec.deletes_when())?,
             expectations: expectations.collect::<Result<_>>()?,
             ignore_nulls: spec.ignore_null_updates.clone(),
-            made_of: selection.columns.iter().zip(&selection.origins).map(|(column, origin)| (column.name.clone(), origin.columns.clone())).collect(),
+            made_of: selection
+                .columns
+                .iter()
+                .zip(&selection.origins)
+                .map(|(column, origin)| (column.name.clone(), origin.columns.clone()))
+                .collect(),
             key_origins: spec.keys.iter().map(same_as).collect(),
         })
     }
@@ -178,8 +183,16 @@ impl Judge {
             rows: take_record_batch(&rows, &kept).map_err(fail)?,
             kinds,
             sequence: sequence.as_ref().map(pick).transpose().map_err(fail)?,
-            position: if shape.positions { positions.as_ref().map(pick).transpose().map_err(fail)?.map(|array| array.as_string::<i32>().clone()) } else { None },
-            unwritten: if unwritten.is_empty() { Vec::new() } else { kept.values().iter().map(|row| unwritten[*row as usize].clone()).collect() },
+            position: if shape.positions {
+                positions.as_ref().map(pick).transpose().map_err(fail)?.map(|array| array.as_string::<i32>().clone())
+            } else {
+                None
+            },
+            unwritten: if unwritten.is_empty() {
+                Vec::new()
+            } else {
+                kept.values().iter().map(|row| unwritten[*row as usize].clone()).collect()
+            },
             carried: Vec::new(),
             other_key: other_key.map(|array| take(&array, &kept, None)).transpose().map_err(fail)?.map(|array| array.as_struct().clone()),
             covers_row: Vec::new(),
@@ -294,7 +307,8 @@ impl Judge {
             let columns = fields.iter().map(|field| new_null_array(field.data_type(), fates.len())).collect();
             StructArray::try_new(fields, columns, Some(NullBuffer::new_null(fates.len())))
         };
-        let (Some(origins), Some(from), Some(to)) = (&self.key_origins, selected.rider("_key_changed_from"), selected.rider("_key_changed_to"))
+        let (Some(origins), Some(from), Some(to)) =
+            (&self.key_origins, selected.rider("_key_changed_from"), selected.rider("_key_changed_to"))
         else {
             return none().map(Some);
         };
@@ -382,11 +396,17 @@ struct Places<'a> {
 
 impl Places<'_> {
     fn name(&self, row: usize) -> String {
-        let value = |array: Option<&ArrayRef>| array.filter(|array| array.is_valid(row)).map(|array| array.as_string::<i32>().value(row).to_owned());
+        let value = |array: Option<&ArrayRef>| {
+            array.filter(|array| array.is_valid(row)).map(|array| array.as_string::<i32>().value(row).to_owned())
+        };
         if let Some(position) = value(self.positions.as_ref()) {
             return format!("position {position}");
         }
-        let line = self.lines.filter(|array| array.is_valid(row)).and_then(|array| array.as_primitive_opt::<Int64Type>()).map(|lines| lines.value(row));
+        let line = self
+            .lines
+            .filter(|array| array.is_valid(row))
+            .and_then(|array| array.as_primitive_opt::<Int64Type>())
+            .map(|lines| lines.value(row));
         match (value(self.files.as_ref()), line) {
             (Some(file), Some(line)) => format!("{file} line {line}"),
             (Some(file), None) => file,
@@ -475,7 +495,9 @@ impl Bench<'_> {
     fn check_nulls(&mut self, rows: &RecordBatch, sequence: Option<&ArrayRef>, positions: bool, places: &Places<'_>) -> Option<Error> {
         let judge = self.judge;
         let operations = text(self.selected.rider("_op")).ok().flatten();
-        let by_source = |row: usize, word: &str| operations.as_ref().is_some_and(|array| array.is_valid(row) && array.as_string::<i32>().value(row) == word);
+        let by_source = |row: usize, word: &str| {
+            operations.as_ref().is_some_and(|array| array.is_valid(row) && array.as_string::<i32>().value(row) == word)
+        };
         let has_position = |row: usize| positions && places.positions.as_ref().is_some_and(|array| array.is_valid(row));
         let mut stop = None;
         for row in 0..self.fates.len() {
@@ -492,7 +514,7 @@ impl Bench<'_> {
                 if judge.null_keys == NullKeys::Refuse {
                     note(&mut stop, || Error::NullKey {
                         table: judge.table.clone(),
-                        source_table: judge.source.clone(),
+                        source_table: Box::new(judge.source.clone()),
                         column: self.shape.schema.field(key).name().clone(),
                         rows: 0,
                         position: places.name(row),
@@ -514,7 +536,7 @@ impl Bench<'_> {
                     if judge.null_keys == NullKeys::Refuse {
                         note(&mut stop, || Error::NullSequence {
                             table: judge.table.clone(),
-                            source_table: judge.source.clone(),
+                            source_table: Box::new(judge.source.clone()),
                             rows: 0,
                             position: places.name(row),
                         });
@@ -535,7 +557,8 @@ impl Bench<'_> {
             let passes = self.is_true(compiled)?;
             let unsent = unsent_rows(selected, compiled);
             let mut count = 0;
-            for row in (0..self.fates.len()).filter(|row| self.fates[*row] == Fate::Upsert && !passes.value(*row) && !unsent.contains(row)) {
+            for row in (0..self.fates.len()).filter(|row| self.fates[*row] == Fate::Upsert && !passes.value(*row) && !unsent.contains(row))
+            {
                 count += 1;
                 match expectation.action {
                     ExpectationAction::Warn => {}

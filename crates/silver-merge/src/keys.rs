@@ -77,10 +77,7 @@ impl Slices {
 #[derive(Debug)]
 pub(crate) enum Wanted {
     /// Those of these keys.
-    Keys {
-        keys: HashSet<Key>,
-        ranges: KeyRanges,
-    },
+    Keys { keys: HashSet<Key>, ranges: KeyRanges },
     /// Every one of a slice.
     Slice(usize),
 }
@@ -124,7 +121,9 @@ pub(crate) fn widen(ranges: &mut KeyRanges, names: &[String], columns: &[ArrayRe
         range.nulls |= array.null_count() > 0;
         let compare = make_comparator(array, array, SortOptions::default())?;
         let valid = || (0..array.len()).filter(|row| array.is_valid(*row));
-        let (Some(least), Some(greatest)) = (valid().min_by(|a, b| compare(*a, *b)), valid().max_by(|a, b| compare(*a, *b))) else { continue };
+        let (Some(least), Some(greatest)) = (valid().min_by(|a, b| compare(*a, *b)), valid().max_by(|a, b| compare(*a, *b))) else {
+            continue;
+        };
         let (least, greatest) = (ScalarValue::try_from_array(array, least)?, ScalarValue::try_from_array(array, greatest)?);
         range.bounds = Some(match range.bounds.take() {
             None => (least, greatest),

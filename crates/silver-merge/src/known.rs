@@ -64,7 +64,8 @@ impl<'a> Known<'a> {
             let columns: Vec<ArrayRef> = shape.keys.iter().map(|key| Arc::clone(events.rows.column(*key))).collect();
             key_converter.convert_columns(&columns)
         })?;
-        let other_keys = each(&batches, |events| events.other_key_columns().map(|columns| key_converter.convert_columns(&columns)).transpose())?;
+        let other_keys =
+            each(&batches, |events| events.other_key_columns().map(|columns| key_converter.convert_columns(&columns)).transpose())?;
         let (points, ends) = points(shape, &batches)?;
         let mut leaves = Vec::with_capacity(shape.leaves.len());
         let mut compare = Vec::with_capacity(shape.leaves.len());
@@ -283,7 +284,6 @@ fn each<T>(batches: &[&Events; 3], make: impl Fn(&Events) -> Result<T, ArrowErro
 }
 
 /// The declared sequences and the ends of visible history rows, encoded so that bytes compare as values do.
-#[expect(clippy::type_complexity, reason = "one caller, next to it")]
 fn points(shape: &Shape, batches: &[&Events; 3]) -> Result<(Option<[Rows; 3]>, Option<Rows>), ArrowError> {
     let arrays = if shape.sequence {
         each(batches, |events| events.sequence.clone().ok_or_else(|| missing("sequence")))?

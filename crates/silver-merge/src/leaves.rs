@@ -161,11 +161,8 @@ mod tests {
     #[test]
     fn a_leaf_below_a_null_struct_is_null() {
         let x = Arc::new(Int32Array::from(vec![Some(1), Some(2)])) as ArrayRef;
-        let points = StructArray::new(
-            vec![Field::new("x", DataType::Int32, true)].into(),
-            vec![x],
-            Some(NullBuffer::from(vec![true, false])),
-        );
+        let points =
+            StructArray::new(vec![Field::new("x", DataType::Int32, true)].into(), vec![x], Some(NullBuffer::from(vec![true, false])));
         let leaf = leaf_array(&(Arc::new(points) as ArrayRef), &[0]).unwrap();
         assert!(leaf.is_valid(0) && leaf.is_null(1));
     }

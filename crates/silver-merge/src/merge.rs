@@ -49,8 +49,18 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(options);
     let writes = Writes::new(&table, intake.target, &files, &codec.names, slices.count == 1, feeds_inserts)?;
-    let mut merge =
-        Merge { attempt, intake, codec: &codec, slices: &slices, state: &state, wide: &wide, table: &table, files: &files, writes, sums: Sums::default() };
+    let mut merge = Merge {
+        attempt,
+        intake,
+        codec: &codec,
+        slices: &slices,
+        state: &state,
+        wide: &wide,
+        table: &table,
+        files: &files,
+        writes,
+        sums: Sums::default(),
+    };
     for at in 0..slices.count {
         let events = match first.take() {
             Some(events) => *events,
@@ -121,7 +131,14 @@ impl Merge<'_> {
         Ok(())
     }
 
-    fn plan(&self, at: usize, visible: &Events, removed: Option<&BooleanArray>, retained: &Retained, events: &Events) -> Result<crate::plan::MergePlan> {
+    fn plan(
+        &self,
+        at: usize,
+        visible: &Events,
+        removed: Option<&BooleanArray>,
+        retained: &Retained,
+        events: &Events,
+    ) -> Result<crate::plan::MergePlan> {
         let inputs = Inputs {
             shape: &self.intake.target.shape,
             visible,
@@ -188,7 +205,7 @@ impl Merge<'_> {
     }
 
     async fn commit(self, findings: Findings) -> Result<Ended> {
-        let Self { attempt, intake, codec, state, table, writes, sums, .. } = self;
+        let Self { attempt, intake, codec, slices, state, table, writes, sums, .. } = self;
         let changed = writes.changed;
         let files = writes.finish(&codec.names).await?;
         let maker = Maker { source: intake.source.name(), version: attempt.to };
@@ -215,8 +232,16 @@ impl Merge<'_> {
             ]),
             ..Commit::default()
         };
-        let unknown = if intake.spec.ignore_null_updates == tributary_specs::IgnoreNullUpdates::Off { sums.unknown } else { BTreeMap::new() };
-        attempt.commit(table, intake, commit, Tally { findings, counts: sums.counts, changed, bytes, unknown, mode: "merge" }).await
+        let unknown =
+            if intake.spec.ignore_null_updates == tributary_specs::IgnoreNullUpdates::Off { sums.unknown } else { BTreeMap::new() };
+        attempt
+            .commit(
+                table,
+                intake,
+                commit,
+                Tally { findings, counts: sums.counts, changed, bytes, unknown, slices: slices.count, mode: "merge" },
+            )
+            .await
     }
 }
 

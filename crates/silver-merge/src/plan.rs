@@ -148,7 +148,9 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     for (at, (group, key)) in groups.iter().zip(&folded).enumerate() {
         state.key(&known, group, key, kept_links.iter().filter(|(owner, _)| *owner == Some(at)).map(|(_, link)| *link));
     }
-    state.added.extend(kept_links.iter().filter(|(owner, link)| owner.is_none() && link.stored.is_none()).map(|(_, link)| state_link(link)));
+    state
+        .added
+        .extend(kept_links.iter().filter(|(owner, link)| owner.is_none() && link.stored.is_none()).map(|(_, link)| state_link(link)));
     fates.settle(&known, inputs, &folded, &groups);
     if inputs.first_slice {
         truncates.iter().chain(&global_cuts).for_each(|id| fates.set(*id, Fate::Applied));
@@ -211,7 +213,8 @@ fn group(known: &Known<'_>, ids: &[Id], truncates: &[Id], fates: &mut Fates) -> 
         }
     }
     let is_stored = |id: &Id| {
-        let stored_here = |stored: &Id| known.kind(*stored) == Kind::Upsert && known.compare_point(known.place(*stored), known.place(*id)).is_eq();
+        let stored_here =
+            |stored: &Id| known.kind(*stored) == Kind::Upsert && known.compare_point(known.place(*stored), known.place(*id)).is_eq();
         matches!(known.shape.form, Form::History { .. }) && group.stored.iter().any(stored_here)
     };
     let covered = group.covered;
@@ -236,12 +239,9 @@ fn order_of(shape: &Shape) -> Order {
 fn fold(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &[Id]) -> Folded {
     match &inputs.shape.form {
         Form::Current { soft_delete, keep_existing, .. } => match group.rows.first() {
-            Some(existing) if *keep_existing => Folded {
-                rows: vec![Shown::Unchanged(known.place(*existing).row)],
-                kept: Vec::new(),
-                covers: false,
-                shown: vec![*existing],
-            },
+            Some(existing) if *keep_existing => {
+                Folded { rows: vec![Shown::Unchanged(known.place(*existing).row)], kept: Vec::new(), covers: false, shown: vec![*existing] }
+            }
             _ => current(known, inputs, group, global_cuts, *soft_delete),
         },
         Form::History { tracked } => history(known, group, global_cuts, tracked),
@@ -256,8 +256,11 @@ fn current(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &
     let Some(row) = fold.row else { return Folded { rows: Vec::new(), kept: fold.kept, covers: false, shown: Vec::new() } };
     let all = 0..known.shape.leaves.len();
     let is_removed = |id: Id| inputs.removed.is_some_and(|removed| removed.is_valid(id as usize) && removed.value(id as usize));
-    let unchanged =
-        group.rows.iter().copied().find(|id| is_removed(*id) == row.removed && row.payload.equals(known, &Payload::Whole(*id), all.clone()));
+    let unchanged = group
+        .rows
+        .iter()
+        .copied()
+        .find(|id| is_removed(*id) == row.removed && row.payload.equals(known, &Payload::Whole(*id), all.clone()));
     let winner = row.sequence_of;
     let stands_for_itself = !row.removed && known.is_whole(winner) && unchanged.is_none_or(|id| id == winner);
     if stands_for_itself {
@@ -267,7 +270,12 @@ fn current(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &
         Some(id) => Shown::Unchanged(known.place(id).row),
         None => Shown::Written { row: RowToWrite::Current(row), replaces: group.rows.first().map(|id| known.place(*id).row) },
     };
-    Folded { rows: vec![shown], kept: fold.kept, covers: !stands_for_itself, shown: if stands_for_itself { vec![winner] } else { Vec::new() } }
+    Folded {
+        rows: vec![shown],
+        kept: fold.kept,
+        covers: !stands_for_itself,
+        shown: if stands_for_itself { vec![winner] } else { Vec::new() },
+    }
 }
 
 fn history(known: &Known<'_>, group: &Group, global_cuts: &[Id], tracked: &[usize]) -> Folded {

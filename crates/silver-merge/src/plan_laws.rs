@@ -117,7 +117,11 @@ impl Simulation {
             mode.positions.then(|| StringArray::from(Vec::<&str>::new())),
         );
         if mode.history {
-            visible.ends = Some(if mode.sequence { Arc::new(Int64Array::from(Vec::<i64>::new())) } else { Arc::new(StringArray::from(Vec::<&str>::new())) });
+            visible.ends = Some(if mode.sequence {
+                Arc::new(Int64Array::from(Vec::<i64>::new()))
+            } else {
+                Arc::new(StringArray::from(Vec::<&str>::new()))
+            });
         }
         Self { mode, shape: shape(mode), visible, removed: BooleanArray::from(Vec::<bool>::new()), state: events(mode, &[]) }
     }
@@ -150,7 +154,9 @@ impl Simulation {
             let key = events.rows.column(0).as_primitive::<Int64Type>();
             reached.as_ref().is_none_or(|reached| key.is_null(row) || reached.contains(&key.value(row)))
         };
-        let rows_of = |events: &Events, wanted: bool| UInt32Array::from_iter_values((0..events.len() as u32).filter(|row| is_reached(events, *row as usize) == wanted));
+        let rows_of = |events: &Events, wanted: bool| {
+            UInt32Array::from_iter_values((0..events.len() as u32).filter(|row| is_reached(events, *row as usize) == wanted))
+        };
         let (visible_in, visible_out) = (rows_of(&self.visible, true), rows_of(&self.visible, false));
         let (state_in, state_out) = (rows_of(&self.state, true), rows_of(&self.state, false));
         let visible = pick(&self.visible, &visible_in);
@@ -172,11 +178,19 @@ impl Simulation {
         let new: BTreeSet<u32> = plan.updated.iter().map(|(_, new)| *new).chain(plan.inserted.iter().copied()).collect();
         assert_eq!(new.len(), plan.rows.business.num_rows(), "every written row is an insert or an update");
         for (old, new) in plan.updated.iter().filter(|_| !self.mode.history) {
-            let same = (0..3).all(|at| visible.rows.column(at).slice(*old as usize, 1) == plan.rows.business.column(at).slice(*new as usize, 1));
-            assert!(!same || removed.value(*old as usize) != plan.rows.removed.value(*new as usize), "a row that stays as it is is not written");
+            let same =
+                (0..3).all(|at| visible.rows.column(at).slice(*old as usize, 1) == plan.rows.business.column(at).slice(*new as usize, 1));
+            assert!(
+                !same || removed.value(*old as usize) != plan.rows.removed.value(*new as usize),
+                "a row that stays as it is is not written"
+            );
         }
         let stay = UInt32Array::from_iter_values((0..visible.len() as u32).filter(|row| !gone.contains(row)));
-        let mut added = Events::upserts(plan.rows.business.clone(), plan.rows.sequence.clone(), plan.rows.position.as_ref().map(|array| array.as_string::<i32>().clone()));
+        let mut added = Events::upserts(
+            plan.rows.business.clone(),
+            plan.rows.sequence.clone(),
+            plan.rows.position.as_ref().map(|array| array.as_string::<i32>().clone()),
+        );
         if self.mode.history {
             let start = plan.rows.start.clone().unwrap();
             if self.mode.sequence {
@@ -236,7 +250,8 @@ fn pick(events: &Events, rows: &UInt32Array) -> Events {
 
 fn join(a: &Events, b: &Events) -> Events {
     let arrays = |a: &Option<ArrayRef>, b: &Option<ArrayRef>| Some(concat(&[a.as_ref()?, b.as_ref()?]).unwrap());
-    let sets = |of: &dyn Fn(&Events, usize) -> LeafSet| (0..a.len()).map(|row| of(a, row)).chain((0..b.len()).map(|row| of(b, row))).collect();
+    let sets =
+        |of: &dyn Fn(&Events, usize) -> LeafSet| (0..a.len()).map(|row| of(a, row)).chain((0..b.len()).map(|row| of(b, row))).collect();
     let covers = |events: &Events| (0..events.len()).map(|row| events.covers_row.get(row).copied().unwrap_or(false)).collect::<Vec<_>>();
     Events {
         rows: concat_batches(&schema(), [&a.rows, &b.rows]).unwrap(),
@@ -271,7 +286,8 @@ mod plainly {
     }
 
     fn of_key(mode: Mode, events: &[Event], key: i64) -> Vec<Event> {
-        let mut own: Vec<Event> = events.iter().filter(|event| event.key == key && !event.kind.is_global() && event.kind != Kind::Cut).cloned().collect();
+        let mut own: Vec<Event> =
+            events.iter().filter(|event| event.key == key && !event.kind.is_global() && event.kind != Kind::Cut).cloned().collect();
         own.extend(events.iter().filter(|event| event.kind == Kind::Truncate).cloned());
         own.sort_by(|a, b| compare(mode, a, b));
         own.dedup_by(|a, b| compare(mode, a, b).is_eq());
@@ -301,15 +317,18 @@ mod plainly {
     /// Fills what create halves did not bring, key changes in the order of their positions.
     pub(super) fn carried(mode: Mode, events: &[Event]) -> Vec<Event> {
         let mut events = events.to_vec();
-        let mut creates: Vec<usize> = (0..events.len()).filter(|at| events[*at].kind == Kind::Upsert && events[*at].other.is_some()).collect();
+        let mut creates: Vec<usize> =
+            (0..events.len()).filter(|at| events[*at].kind == Kind::Upsert && events[*at].other.is_some()).collect();
         creates.sort_by_key(|at| events[*at].position);
         let original = events.clone();
         for at in creates {
             let create = events[at].clone();
             let old = create.other.unwrap();
             let cut = cuts(&original, old).into_iter().filter(|cut| *cut < create.position).max();
-            let before: Vec<Event> =
-                of_key(mode, &events, old).into_iter().filter(|event| event.position < create.position && cut.is_none_or(|cut| event.position >= cut)).collect();
+            let before: Vec<Event> = of_key(mode, &events, old)
+                .into_iter()
+                .filter(|event| event.position < create.position && cut.is_none_or(|cut| event.position >= cut))
+                .collect();
             let carried = leaves(&before);
             for leaf in 0..2 {
                 if create.values[leaf] == Value::Unwritten {
@@ -343,7 +362,8 @@ mod plainly {
         let point = |event: &Event| if mode.sequence { event.sequence } else { i64::from(event.position) };
         let mut steps: Vec<(i64, Option<[Value; 2]>)> = Vec::new();
         for part in 0..=cuts.len() {
-            let inside = |event: &&Event| (part == 0 || event.position >= cuts[part - 1]) && (part == cuts.len() || event.position < cuts[part]);
+            let inside =
+                |event: &&Event| (part == 0 || event.position >= cuts[part - 1]) && (part == cuts.len() || event.position < cuts[part]);
             let mut values: Option<[Value; 2]> = None;
             let mut found = Vec::new();
             for event in own.iter().filter(inside) {
@@ -356,11 +376,15 @@ mod plainly {
                 found.push((point(event), values));
             }
             // A removed row that stays shows what it was last, wherever that stood.
-            if !mode.soft_delete && let Some(first) = found.first() {
+            if !mode.soft_delete
+                && let Some(first) = found.first()
+            {
                 steps.retain(|step| step.0 < first.0);
             }
             steps.extend(found);
-            if part < cuts.len() && let Some(last) = steps.last().copied() {
+            if part < cuts.len()
+                && let Some(last) = steps.last().copied()
+            {
                 steps.push((last.0, None));
             }
         }
@@ -423,19 +447,22 @@ fn some_events(palette: Palette) -> impl Strategy<Value = Vec<Event>> {
         weight(palette.truncates, 1) => Just(Kind::Truncate),
         weight(palette.truncate_cuts, 1) => Just(Kind::TruncateCut),
     ];
-    let one = (0..3_i64, kind, 0..6_i64, 0..8_u32, value(palette.partial), value(palette.partial)).prop_map(move |(key, kind, sequence, position, v, w)| {
-        let values = if kind == Kind::Upsert { [v, w] } else { [Value::Null; 2] };
-        vec![Event { key, kind, sequence, position, values, other: None }]
-    });
+    let one = (0..3_i64, kind, 0..6_i64, 0..8_u32, value(palette.partial), value(palette.partial)).prop_map(
+        move |(key, kind, sequence, position, v, w)| {
+            let values = if kind == Kind::Upsert { [v, w] } else { [Value::Null; 2] };
+            vec![Event { key, kind, sequence, position, values, other: None }]
+        },
+    );
     // Both halves of a key change at one position; the delete half has a place in the order or is a cut.
-    let pair = (0..3_i64, 0..2_i64, 0..6_i64, 0..8_u32, value(true), value(true)).prop_map(move |(from, step, sequence, position, v, w)| {
-        let to = (from + 1 + step) % 3;
-        let kind = if palette.cuts { Kind::Cut } else { Kind::Delete };
-        vec![
-            Event { key: from, kind, sequence, position, values: [Value::Null; 2], other: Some(to) },
-            Event { key: to, kind: Kind::Upsert, sequence, position, values: [v, w], other: Some(from) },
-        ]
-    });
+    let pair =
+        (0..3_i64, 0..2_i64, 0..6_i64, 0..8_u32, value(true), value(true)).prop_map(move |(from, step, sequence, position, v, w)| {
+            let to = (from + 1 + step) % 3;
+            let kind = if palette.cuts { Kind::Cut } else { Kind::Delete };
+            vec![
+                Event { key: from, kind, sequence, position, values: [Value::Null; 2], other: Some(to) },
+                Event { key: to, kind: Kind::Upsert, sequence, position, values: [v, w], other: Some(from) },
+            ]
+        });
     let any = prop_oneof![9 => one, weight(palette.key_changes, 2) => pair];
     prop::collection::vec(any, 1..9).prop_map(|events| one_create_a_position(events.concat()))
 }
@@ -443,13 +470,19 @@ fn some_events(palette: Palette) -> impl Strategy<Value = Vec<Event>> {
 /// A key is created at a position by one key change and by nothing else, and becomes one other key; nothing is truncated there.
 fn one_create_a_position(events: Vec<Event>) -> Vec<Event> {
     let is_create = |event: &&Event| event.kind == Kind::Upsert && event.other.is_some();
-    let of_new: BTreeMap<(i64, u32), Event> = events.iter().filter(is_create).map(|event| ((event.key, event.position), event.clone())).collect();
-    let of_old: BTreeMap<(i64, u32), Event> = of_new.values().map(|event| ((event.other.unwrap(), event.position), event.clone())).collect();
+    let of_new: BTreeMap<(i64, u32), Event> =
+        events.iter().filter(is_create).map(|event| ((event.key, event.position), event.clone())).collect();
+    let of_old: BTreeMap<(i64, u32), Event> =
+        of_new.values().map(|event| ((event.other.unwrap(), event.position), event.clone())).collect();
     let legal = |event: &Event| match (event.kind, event.other) {
-        (Kind::Upsert, Some(old)) => of_new.get(&(event.key, event.position)) == Some(event) && of_old.get(&(old, event.position)) == Some(event),
+        (Kind::Upsert, Some(old)) => {
+            of_new.get(&(event.key, event.position)) == Some(event) && of_old.get(&(old, event.position)) == Some(event)
+        }
         (Kind::Upsert, None) => !of_new.contains_key(&(event.key, event.position)),
         (Kind::Truncate | Kind::TruncateCut, _) => !of_new.keys().any(|(_, position)| *position == event.position),
-        (_, Some(new)) => of_old.get(&(event.key, event.position)).is_some_and(|create| create.key == new && of_new.get(&(new, event.position)) == Some(create)),
+        (_, Some(new)) => of_old
+            .get(&(event.key, event.position))
+            .is_some_and(|create| create.key == new && of_new.get(&(new, event.position)) == Some(create)),
         (_, None) => true,
     };
     events.into_iter().filter(legal).collect()
@@ -562,13 +595,21 @@ law!(
 law!(the_first_fact_stays, Mode { earliest: true, ..CURRENT }, Palette { deletes: false, partial: true, ..PLAIN });
 law!(the_greatest_lead_wins, Mode { lead: true, ..CURRENT }, Palette { deletes: false, ..PLAIN });
 law!(only_an_advance_is_taken, Mode { lead: true, earliest: true, sequence: true, ..CURRENT }, Palette { deletes: false, ..PLAIN });
-law!(history_by_sequence_is_that_of_all_events, Mode { history: true, sequence: true, positions: false, ..CURRENT }, Palette { partial: true, ..PLAIN });
+law!(
+    history_by_sequence_is_that_of_all_events,
+    Mode { history: true, sequence: true, positions: false, ..CURRENT },
+    Palette { partial: true, ..PLAIN }
+);
 law!(
     history_of_some_columns_shows_the_last_of_the_others,
     Mode { history: true, sequence: true, positions: false, track_first: true, ..CURRENT },
     Palette { partial: true, ..PLAIN }
 );
-law!(history_by_position_is_that_of_all_events, Mode { history: true, ..CURRENT }, Palette { partial: true, truncates: true, key_changes: true, ..PLAIN });
+law!(
+    history_by_position_is_that_of_all_events,
+    Mode { history: true, ..CURRENT },
+    Palette { partial: true, truncates: true, key_changes: true, ..PLAIN }
+);
 law!(
     history_takes_cuts_as_deletes_behind_what_they_cut,
     Mode { history: true, sequence: true, ..CURRENT },

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampMicrosecondArray, new_null_array};
+use tributary_lake::arrow::array::{
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, StructArray, TimestampMicrosecondArray, new_null_array,
+};
 use tributary_lake::arrow::datatypes::{Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Progress, Reads, Table, WriterOptions};
@@ -46,7 +48,14 @@ impl Quarantine {
     ///
     /// # Errors
     /// Store errors.
-    pub async fn commit(&self, lake: &Lake, target: &Target, rejected: &[Rejected], progress: Progress, run_id: &str) -> Result<Option<CommitOutcome>> {
+    pub async fn commit(
+        &self,
+        lake: &Lake,
+        target: &Target,
+        rejected: &[Rejected],
+        progress: Progress,
+        run_id: &str,
+    ) -> Result<Option<CommitOutcome>> {
         let fail = |source| Error::lake("commit to", &self.name, source);
         let columns = columns(target);
         let table = match &self.table {
@@ -63,8 +72,14 @@ impl Quarantine {
             writer.write(&rows).await.map_err(fail)?;
         }
         let adds = writer.finish().await.map_err(fail)?;
-        let commit =
-            Commit { operation: Operation::Write, adds, progress: vec![progress], schema: grown, reads: Reads::BlindAppend, ..Commit::default() };
+        let commit = Commit {
+            operation: Operation::Write,
+            adds,
+            progress: vec![progress],
+            schema: grown,
+            reads: Reads::BlindAppend,
+            ..Commit::default()
+        };
         Ok(match table.commit(commit).await.map_err(fail)? {
             CommitOutcome::Committed { .. } => None,
             lost => Some(lost),
@@ -72,7 +87,10 @@ impl Quarantine {
     }
 
     fn table_spec(&self, columns: Vec<Column>) -> TableSpec {
-        TableSpec { comment: Some(format!("rows on their way into {} that failed a rule", self.of)), ..TableSpec::new(self.name.clone(), columns) }
+        TableSpec {
+            comment: Some(format!("rows on their way into {} that failed a rule", self.of)),
+            ..TableSpec::new(self.name.clone(), columns)
+        }
     }
 }
 
@@ -85,7 +103,8 @@ struct Origin<'a> {
 }
 
 fn columns(target: &Target) -> Vec<Column> {
-    let commented = |name: &str, data_type: DataType, comment: &str| Column { comment: Some(comment.to_owned()), ..Column::new(name, data_type) };
+    let commented =
+        |name: &str, data_type: DataType, comment: &str| Column { comment: Some(comment.to_owned()), ..Column::new(name, data_type) };
     let row = target.columns.iter().filter(|column| target.shape.schema.column_with_name(&column.name).is_some());
     let row = row.map(|column| Column::new(&column.name, column.data_type.clone())).collect();
     vec![

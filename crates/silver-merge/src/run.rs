@@ -86,7 +86,7 @@ fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
 /// When a source does not exist, so that nothing is known of its columns, or the spec cannot be planned over it.
 pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<TableSpec> {
     let Some(source) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
-    let missing = || Error::NoSource { table: spec.table.clone(), source_table: source.clone() };
+    let missing = || Error::NoSource { table: spec.table.clone(), source_table: Box::new(source.clone()) };
     let source = Source::new(open(lake, source).await?.ok_or_else(missing)?);
     let plan = Planned::new(lake, spec, options, &source, None).await?;
     Ok(plan.target.table_spec(spec))
@@ -136,6 +136,8 @@ pub(crate) struct Tally {
     pub bytes: u64,
     /// Rows by column whose value no event has brought.
     pub unknown: BTreeMap<String, u64>,
+    /// Slices of keys it took.
+    pub slices: usize,
     pub mode: &'static str,
 }
 
@@ -149,7 +151,7 @@ impl Planned {
     async fn new(lake: &Lake, spec: &SilverSpec, options: &Options, source: &Source, existing: Option<&Table>) -> Result<Self> {
         let mut lookups = Vec::new();
         for name in &spec.sources[1..] {
-            let missing = || Error::NoSource { table: spec.table.clone(), source_table: name.clone() };
+            let missing = || Error::NoSource { table: spec.table.clone(), source_table: Box::new(name.clone()) };
             lookups.push(open(lake, name).await?.ok_or_else(missing)?);
         }
         let selection = Selection::plan(lake, spec, options, source, &lookups).await?;
@@ -164,13 +166,7 @@ async fn open(lake: &Lake, name: &tributary_specs::TableName) -> Result<Option<T
 }
 
 /// One commit, of versions up to the goal that the first attempt sets.
-async fn attempt(
-    lake: &Lake,
-    spec: &SilverSpec,
-    options: &Options,
-    started: DateTime<Utc>,
-    goal: &mut Goal,
-) -> Result<Ended> {
+async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: DateTime<Utc>, goal: &mut Goal) -> Result<Ended> {
     let Some(name) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
     let app_id = format!("{SOURCE_PREFIX}{name}");
     let existing = open(lake, &spec.table).await?;
@@ -188,7 +184,7 @@ async fn attempt(
     if position.is_some_and(|position| position > latest as i64) {
         return Err(Error::SourceWentBack {
             table: spec.table.clone(),
-            source_table: name.clone(),
+            source_table: Box::new(name.clone()),
             position: position.unwrap_or_default(),
             latest,
         });
@@ -264,9 +260,11 @@ impl Attempt<'_> {
     }
 
     fn report(&self, intake: &Intake<'_>, tally: Tally, version: u64) -> DatasetReport {
-        let Tally { findings, counts, changed, bytes, unknown, mode } = tally;
+        let Tally { findings, counts, changed, bytes, unknown, slices, mode } = tally;
+        let slices = if slices > 1 { format!(" in {slices} slices of keys") } else { String::new() };
         let mut ignored = findings.ignored;
-        for (reason, count) in [("duplicate", counts.duplicates), ("superseded", counts.superseded), ("late_earlier", counts.late_earlier)] {
+        for (reason, count) in [("duplicate", counts.duplicates), ("superseded", counts.superseded), ("late_earlier", counts.late_earlier)]
+        {
             merge(&mut ignored, &BTreeMap::from([(reason.to_owned(), count)]));
         }
         ignored.retain(|_, count| *count > 0);
@@ -276,7 +274,9 @@ impl Attempt<'_> {
             let new: Vec<&str> = intake.target.columns.iter().map(|column| column.name.as_str()).filter(|name| !had(name)).collect();
             notes.push(if new.is_empty() { "a struct has more fields".to_owned() } else { format!("columns added: {}", new.join(", ")) });
         }
-        notes.extend(unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")));
+        notes.extend(
+            unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),
+        );
         DatasetReport {
             status: Status::Committed,
             rows_in: findings.rows,
@@ -292,7 +292,7 @@ impl Attempt<'_> {
             positions: BTreeMap::from([(intake.source.name().to_string(), self.to as i64)]),
             bytes_written: bytes,
             mode: mode.to_owned(),
-            reason: format!("{} new rows of {}", findings.rows, intake.source.name()),
+            reason: format!("{} new rows of {}{slices}", findings.rows, intake.source.name()),
             notes,
             ..self.blank()
         }

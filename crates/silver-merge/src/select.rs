@@ -21,8 +21,8 @@ use tributary_lake::datafusion::common::{Column as ColumnRef, DFSchema, TableRef
 use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
 use tributary_lake::datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Projection};
-use tributary_lake::datafusion::physical_plan::streaming::PartitionStream;
 use tributary_lake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use tributary_lake::datafusion::physical_plan::streaming::PartitionStream;
 use tributary_lake::datafusion::physical_plan::{PhysicalExpr, execute_stream};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::{Lake, Table};
@@ -146,7 +146,10 @@ impl Selection {
         let mut columns = Vec::with_capacity(chosen.len());
         for place in &chosen {
             let field = plan.schema().field(*place);
-            columns.push(Column::from_arrow(&Field::new(field.name(), tabular(field.data_type()), true)).map_err(|error| Error::spec(&spec.table, error.to_string()))?);
+            columns.push(
+                Column::from_arrow(&Field::new(field.name(), tabular(field.data_type()), true))
+                    .map_err(|error| Error::spec(&spec.table, error.to_string()))?,
+            );
         }
         check_names(&spec.table, &columns)?;
         let origins = chosen.iter().map(|place| origins[*place].clone()).collect();
@@ -216,7 +219,8 @@ impl Selection {
         let riders = riders.filter_map(|(field, array)| Some((field.name().strip_prefix(RIDER)?.to_owned(), Arc::clone(array)))).collect();
         let mut selected = Selected { output, scope, riders, rows: Int64Array::from(Vec::<i64>::new()) };
         if let Some(rows) = selected.riders.remove(&ROW[RIDER.len()..]) {
-            selected.rows = tributary_lake::arrow::array::AsArray::as_primitive::<tributary_lake::arrow::datatypes::Int64Type>(&rows).clone();
+            selected.rows =
+                tributary_lake::arrow::array::AsArray::as_primitive::<tributary_lake::arrow::datatypes::Int64Type>(&rows).clone();
         }
         Ok(selected)
     }
@@ -294,7 +298,10 @@ fn check_names(table: &TableName, columns: &[Column]) -> Result<()> {
     for (at, column) in columns.iter().enumerate() {
         let name = &column.name;
         if name.starts_with("__") {
-            return Err(Error::spec(table, format!("column `{name}` begins with two underscores, which are kept for columns of the engine")));
+            return Err(Error::spec(
+                table,
+                format!("column `{name}` begins with two underscores, which are kept for columns of the engine"),
+            ));
         }
         if FEED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name)) {
             return Err(Error::spec(table, format!("column `{name}` has the name of a column of the change feed: give it another")));
@@ -395,7 +402,9 @@ impl Slot {
         let schema = source.schema();
         let riders: Vec<usize> = (0..schema.fields().len()).filter(|at| riding.contains(schema.field(*at).name())).collect();
         let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-        fields.extend(riders.iter().map(|at| schema.field(*at).clone().with_name(format!("{RIDER}{}", schema.field(*at).name())).with_nullable(true)));
+        fields.extend(
+            riders.iter().map(|at| schema.field(*at).clone().with_name(format!("{RIDER}{}", schema.field(*at).name())).with_nullable(true)),
+        );
         fields.push(Field::new(ROW, DataType::Int64, true));
         Self { schema: Arc::new(Schema::new(fields)), riders, rows: Mutex::new(None), read: Arc::default() }
     }

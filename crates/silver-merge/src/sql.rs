@@ -95,9 +95,15 @@ impl VisitorMut for Resolver<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<String> {
         match factor {
-            TableFactor::Table { version: Some(_), .. } => ControlFlow::Break("a source is read as it is: VERSION AS OF has no effect here".to_owned()),
-            TableFactor::Table { sample: Some(_), .. } => ControlFlow::Break("a source is read whole: TABLESAMPLE has no effect here".to_owned()),
-            TableFactor::Table { with_hints, .. } if !with_hints.is_empty() => ControlFlow::Break("table hints have no effect here".to_owned()),
+            TableFactor::Table { version: Some(_), .. } => {
+                ControlFlow::Break("a source is read as it is: VERSION AS OF has no effect here".to_owned())
+            }
+            TableFactor::Table { sample: Some(_), .. } => {
+                ControlFlow::Break("a source is read whole: TABLESAMPLE has no effect here".to_owned())
+            }
+            TableFactor::Table { with_hints, .. } if !with_hints.is_empty() => {
+                ControlFlow::Break("table hints have no effect here".to_owned())
+            }
             _ => ControlFlow::Continue(()),
         }
     }

@@ -110,12 +110,19 @@ impl State {
     ///
     /// # Errors
     /// When it belongs to another dataset, or its version can no longer be read.
-    pub async fn open(lake: &Lake, target: &TableName, table: Option<&Table>, position: Option<i64>, ignores_position: bool) -> Result<Self> {
+    pub async fn open(
+        lake: &Lake,
+        target: &TableName,
+        table: Option<&Table>,
+        position: Option<i64>,
+        ignores_position: bool,
+    ) -> Result<Self> {
         let name = table_name(target);
         let open = |source| Error::lake("open", &name, source);
         let latest = lake.table(&name).await.map_err(open)?;
-        if let Some(owner) = latest.as_ref().and_then(|latest| latest.properties().get(OWNER)).filter(|owner| **owner != target.to_string()) {
-            return Err(Error::StateOfAnother { table: target.clone(), state: name, owner: owner.clone() });
+        if let Some(owner) = latest.as_ref().and_then(|latest| latest.properties().get(OWNER)).filter(|owner| **owner != target.to_string())
+        {
+            return Err(Error::StateOfAnother { table: target.clone(), state: Box::new(name), owner: owner.clone() });
         }
         let recorded = match table {
             Some(table) => table.progress(&app_id(target)).await.map_err(|source| Error::lake("read positions of", target, source))?,
@@ -342,7 +349,9 @@ fn encode(target: &Target, events: &Events, maker: &Maker<'_>, now: i64) -> Resu
             UNWRITTEN => leaf_names(&target.shape.leaves, count, |row| events.unwritten(row)),
             CARRIED => leaf_names(&target.shape.leaves, count, |row| events.carried(row)),
             OTHER_KEY => events.other_key.clone().map_or_else(null, |keys| Arc::new(keys)),
-            COVERS_ROW => Arc::new((0..count).map(|row| Some(events.covers_row.get(row).copied().unwrap_or(false))).collect::<BooleanArray>()),
+            COVERS_ROW => {
+                Arc::new((0..count).map(|row| Some(events.covers_row.get(row).copied().unwrap_or(false))).collect::<BooleanArray>())
+            }
             SOURCE => text(&|_| Some(maker.source.to_string())),
             SOURCE_VERSION => Arc::new(Int64Array::from(vec![maker.version as i64; count])),
             RETAINED_AT => Arc::new(TimestampMicrosecondArray::from(vec![now; count]).with_timezone("UTC")),
@@ -383,7 +392,11 @@ fn decode(target: &Target, rows: &RecordBatch) -> Result<Events, ArrowError> {
         let named = name.and_then(Kind::named);
         named.ok_or_else(|| ArrowError::InvalidArgumentError("a retained event of an unknown kind".to_owned()))
     });
-    let keys: Fields = shape.keys.iter().map(|key| Field::new(shape.schema.field(*key).name(), shape.schema.field(*key).data_type().clone(), true)).collect();
+    let keys: Fields = shape
+        .keys
+        .iter()
+        .map(|key| Field::new(shape.schema.field(*key).name(), shape.schema.field(*key).data_type().clone(), true))
+        .collect();
     let sets = |name: &str| -> Result<Vec<LeafSet>, ArrowError> {
         let Some(lists) = rows.column_by_name(name).filter(|array| array.null_count() < array.len()) else { return Ok(Vec::new()) };
         Ok((0..count).map(|row| leaf_set(&shape.leaves, lists, row)).collect())
@@ -407,7 +420,14 @@ fn decode(target: &Target, rows: &RecordBatch) -> Result<Events, ArrowError> {
 fn leaf_set(leaves: &Leaves, lists: &ArrayRef, row: usize) -> LeafSet {
     let Some(lists) = lists.as_list_opt::<i32>().filter(|lists| lists.is_valid(row)) else { return LeafSet::default() };
     let names = lists.value(row);
-    let named = |name: &str| leaves.iter().enumerate().filter(move |(_, leaf)| leaf.name == name || leaf.name.starts_with(&format!("{name}."))).map(|(at, _)| at).collect::<Vec<_>>();
+    let named = |name: &str| {
+        leaves
+            .iter()
+            .enumerate()
+            .filter(move |(_, leaf)| leaf.name == name || leaf.name.starts_with(&format!("{name}.")))
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
     names.as_string::<i32>().iter().flatten().flat_map(named).collect()
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tributary_lake::arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, new_null_array};
+use tributary_lake::arrow::array::{
+    ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, StructArray, new_null_array,
+};
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Lake, Table};
@@ -134,11 +136,19 @@ impl Target {
     }
 
     fn check_unchanged(&self, spec: &SilverSpec, table: &Table) -> Result<()> {
-        let declared = [(POLICY, "policy", spec.policy.word().to_owned()), (KEYS, "keys", key_list(spec)), (SEQUENCE_TYPE, "sequence", self.sequence_name())];
+        let declared = [
+            (POLICY, "policy", spec.policy.word().to_owned()),
+            (KEYS, "keys", key_list(spec)),
+            (SEQUENCE_TYPE, "sequence", self.sequence_name()),
+        ];
         let keyed = spec.policy != MergePolicy::Append;
         for (property, word, value) in declared.into_iter().take(if keyed { 3 } else { 1 }) {
             if let Some(found) = table.properties().get(property).filter(|found| **found != value) {
-                return Err(Error::Changed { table: spec.table.clone(), found: format!("{word} {found}"), declared: format!("{word} {value}") });
+                return Err(Error::Changed {
+                    table: spec.table.clone(),
+                    found: format!("{word} {found}"),
+                    declared: format!("{word} {value}"),
+                });
             }
         }
         Ok(())
@@ -153,8 +163,8 @@ impl Target {
                     let grown = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
                         table: spec.table.clone(),
                         column: column.name.clone(),
-                        found: found.data_type.to_string(),
-                        query: column.data_type.to_string(),
+                        found: found.data_type.to_string().into(),
+                        query: column.data_type.to_string().into(),
                     })?;
                     self.grows |= grown != found.data_type;
                     found.data_type = grown;
@@ -274,7 +284,10 @@ fn check_order(spec: &SilverSpec, sequence: bool, positions: bool) -> Result<()>
         MergePolicy::LastWriterWins | MergePolicy::ScdType1 | MergePolicy::ScdType2 { .. } => true,
     };
     if needs_order && !sequence && !positions {
-        return Err(Error::spec(&spec.table, "its source has no position, so nothing says which change is the later one: declare sequence_by"));
+        return Err(Error::spec(
+            &spec.table,
+            "its source has no position, so nothing says which change is the later one: declare sequence_by",
+        ));
     }
     Ok(())
 }
@@ -295,8 +308,8 @@ fn business_columns(spec: &SilverSpec, selection: &Selection, existing: Option<&
                 found.data_type = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
                     table: spec.table.clone(),
                     column: column.name.clone(),
-                    found: found.data_type.to_string(),
-                    query: column.data_type.to_string(),
+                    found: found.data_type.to_string().into(),
+                    query: column.data_type.to_string().into(),
                 })?;
             }
             None => columns.push(column.clone()),
@@ -339,7 +352,8 @@ fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool
         _ if spec.keys.is_empty() => return Err(Error::spec(&spec.table, format!("the policy {} needs keys", spec.policy.word()))),
         _ => spec.keys.iter().map(index).collect::<Result<_>>()?,
     };
-    let current = |order: Order, keep_existing: bool| Form::Current { order, soft_delete: spec.deletes.soft_delete_column.is_some(), keep_existing };
+    let current =
+        |order: Order, keep_existing: bool| Form::Current { order, soft_delete: spec.deletes.soft_delete_column.is_some(), keep_existing };
     let form = match &spec.policy {
         MergePolicy::Append | MergePolicy::ScdType1 | MergePolicy::LastWriterWins => current(Order::default(), false),
         MergePolicy::InsertOnly { exact } => current(Order { lead: Vec::new(), earliest: true }, !exact),
@@ -375,9 +389,14 @@ mod tests {
 
     #[test]
     fn a_struct_grows_by_fields_and_nothing_else_changes_its_type() {
-        let of = |fields: &[(&str, DataType)]| DataType::Struct(fields.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect());
+        let of = |fields: &[(&str, DataType)]| {
+            DataType::Struct(fields.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect())
+        };
         let table = of(&[("a", DataType::Long), ("b", DataType::String)]);
-        assert_eq!(grown(&table, &of(&[("b", DataType::String), ("c", DataType::Date)])), Some(of(&[("a", DataType::Long), ("b", DataType::String), ("c", DataType::Date)])));
+        assert_eq!(
+            grown(&table, &of(&[("b", DataType::String), ("c", DataType::Date)])),
+            Some(of(&[("a", DataType::Long), ("b", DataType::String), ("c", DataType::Date)]))
+        );
         assert_eq!(grown(&table, &of(&[("a", DataType::Integer)])), None);
         assert_eq!(grown(&DataType::Integer, &DataType::Long), None);
     }

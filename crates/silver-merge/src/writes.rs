@@ -56,7 +56,14 @@ impl<'a> Writes<'a> {
     ///
     /// # Errors
     /// When the table has a rule that cannot be enforced.
-    pub fn new(table: &'a Table, target: &'a Target, files: &'a [DataFile], keys: &[String], one_slice: bool, feeds_inserts: bool) -> Result<Self> {
+    pub fn new(
+        table: &'a Table,
+        target: &'a Target,
+        files: &'a [DataFile],
+        keys: &[String],
+        one_slice: bool,
+        feeds_inserts: bool,
+    ) -> Result<Self> {
         let rows = table.writer(options(target, keys)).map_err(|source| Error::lake("write to", table.name(), source))?;
         let feed = table.change_writer_with(&target.columns);
         Ok(Self { table, target, files, rows, feed, gone: BTreeMap::new(), one_slice, feeds_inserts, changed: Changed::default() })
@@ -82,11 +89,8 @@ impl<'a> Writes<'a> {
         self.changed.updated += plan.updated.len() as u64;
         self.changed.deleted += plan.deleted.len() as u64;
         let (before, after): (Vec<u32>, Vec<u32>) = plan.updated.iter().copied().unzip();
-        let mut changes = vec![
-            (&hits.rows, before, "update_preimage"),
-            (&rows, after, "update_postimage"),
-            (&hits.rows, plan.deleted.clone(), "delete"),
-        ];
+        let mut changes =
+            vec![(&hits.rows, before, "update_preimage"), (&rows, after, "update_postimage"), (&hits.rows, plan.deleted.clone(), "delete")];
         let rows_change = !plan.updated.is_empty() || !plan.deleted.is_empty();
         if self.feeds_inserts && (rows_change || !self.one_slice) {
             changes.push((&rows, plan.inserted.clone(), "insert"));
