@@ -7,8 +7,18 @@ pub const IMPLICIT_DELETES: &str = "tributary.cdc.implicitDeletes";
 /// Seconds a delete is remembered; without it for ever.
 pub const DELETE_MEMORY_SECONDS: &str = "pipelines.cdc.tombstoneGCThresholdInSeconds";
 
-/// Our own properties and the values each may have.
-pub(crate) const OURS: &[(&str, &[&str])] = &[(SEQUENCE_TEXT, &["true", "false"]), (IMPLICIT_DELETES, &["true", "false"])];
+/// Of a feed: what a source position does that is smaller than one before though its change is later.
+pub(crate) const POSITIONS_BACKWARDS: &str = "tributary.cdc.positionsBackwards";
+/// Of a feed: the text that the source sends for a value it leaves out.
+pub(crate) const UNAVAILABLE_VALUE_PLACEHOLDER: &str = "tributary.cdc.unavailableValuePlaceholder";
+
+/// Our own properties and the values each may have; none listed = any.
+pub(crate) const OURS: &[(&str, &[&str])] = &[
+    (SEQUENCE_TEXT, &["true", "false"]),
+    (IMPLICIT_DELETES, &["true", "false"]),
+    (POSITIONS_BACKWARDS, &["stop", "newEpoch", "accept"]),
+    (UNAVAILABLE_VALUE_PLACEHOLDER, &[]),
+];
 
 /// Delta's properties that break a promise of ours: name, values refused (none = all), reason.
 pub(crate) const REFUSED: &[(&str, Option<&str>, &str)] = &[

@@ -34,11 +34,24 @@ fn reason_against(name: &str, value: &str, rows_change: bool) -> Option<String> 
         return None;
     }
     match OURS.iter().find(|(ours, _)| *ours == name) {
-        Some((_, values)) if values.contains(&value) => None,
+        Some((_, values)) if values.is_empty() || values.contains(&value) => None,
         Some((_, values)) => Some(format!("its value is one of {}", values.join(", "))),
         None => match nearest(name, OURS.iter().map(|(ours, _)| *ours)) {
             Some(near) => Some(format!("there is no such property; did you mean {near:?}?")),
             None => Some("there is no such property".to_owned()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_property_a_feed_is_decoded_by_may_be_declared() {
+        assert_eq!(reason_against("tributary.cdc.positionsBackwards", "newEpoch", false), None);
+        assert_eq!(reason_against("tributary.cdc.unavailableValuePlaceholder", "any text", false), None);
+        let refused = reason_against("tributary.cdc.positionsBackwards", "ignore", false);
+        assert_eq!(refused.as_deref(), Some("its value is one of stop, newEpoch, accept"));
     }
 }
