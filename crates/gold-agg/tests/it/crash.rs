@@ -38,6 +38,7 @@ async fn seen(store: Arc<dyn ObjectStore>) -> Result<(Vec<String>, Option<i64>)>
     Ok((rows, world.table("gold.total").await?.progress("tributary:source:silver.t").await?))
 }
 
+/// G4 under a kill at every mutating call.
 #[tokio::test]
 async fn a_refresh_killed_at_any_mutating_call_ends_as_if_it_never_was() {
     let report = crash(

@@ -26,6 +26,7 @@ fn by_region() -> GoldSpec {
     GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
 }
 
+/// G3
 #[tokio::test]
 async fn a_view_is_made_once_and_left_alone_until_an_input_moves() -> Result<()> {
     let world = World::new();
@@ -75,6 +76,7 @@ async fn commits_of_an_input_that_change_no_row_are_passed_over() -> Result<()> 
     Ok(())
 }
 
+/// G4
 #[tokio::test]
 async fn a_refresh_is_one_commit_that_reader_of_the_change_feed_can_follow() -> Result<()> {
     let world = World::new();

@@ -39,6 +39,7 @@ fn the_feed_comes_to_the_table_after_every_batch_for_both_types() {
     }
 }
 
+/// S7: what changes nothing is neither rewritten nor told.
 #[test]
 fn a_commit_with_updates_holds_its_inserts_too_and_what_changes_nothing_is_not_there() {
     block_on(async {
@@ -60,6 +61,7 @@ fn a_commit_with_updates_holds_its_inserts_too_and_what_changes_nothing_is_not_t
     .unwrap();
 }
 
+/// S7: and its place is remembered.
 #[test]
 fn a_late_event_between_a_row_and_what_raised_its_place_still_loses() {
     // Event 3 leaves the row as it is but raises its place; the late event 2 must not win against it.

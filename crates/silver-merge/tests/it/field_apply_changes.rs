@@ -94,6 +94,7 @@ fn ac_03_a_late_delete_cuts_a_period_open_or_closed() {
     }
 }
 
+/// S9
 #[test]
 fn law_ac_06_ties_have_one_winner_for_every_order_and_batching_and_are_counted() {
     let case = handed_case("AC-06");
@@ -161,6 +162,7 @@ async fn with_nulls(null_keys: NullKeys) -> Result<(World, tributary_silver_merg
     Ok((world, outcome))
 }
 
+/// S8
 #[test]
 fn ac_07_a_null_key_or_sequence_is_refused_by_name_and_nothing_of_its_batch_is_written() {
     block_on(async {

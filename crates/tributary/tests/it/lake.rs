@@ -8,6 +8,7 @@ use tributary_testkit::{FaultyStore, Rule};
 
 use crate::shop::{self, Drops};
 
+/// B5
 #[tokio::test]
 async fn a_second_run_finds_nothing_new_and_writes_no_version() {
     let drops = Drops::new();
@@ -21,6 +22,7 @@ async fn a_second_run_finds_nothing_new_and_writes_no_version() {
     assert_eq!(store.counts().mutating, written, "a run with nothing new wrote something");
 }
 
+/// B3
 #[tokio::test]
 async fn counts_of_every_dataset_add_up() {
     let drops = Drops::new();
