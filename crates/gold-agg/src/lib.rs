@@ -14,6 +14,7 @@
 //! [`run`] refreshes a view in full when an input has moved, when its definition has changed, or when its query asks for the
 //! time; otherwise it writes nothing.
 
+mod declared;
 mod definition;
 mod error;
 mod options;
@@ -26,6 +27,7 @@ mod sources;
 mod spelling;
 mod target;
 
+pub use declared::table_spec;
 pub use error::{Error, Result};
 pub use options::{Build, Options};
 pub use run::run;

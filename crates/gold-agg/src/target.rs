@@ -38,13 +38,17 @@ pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, 
     Ok(Target { table, columns, adds_columns })
 }
 
-async fn create(lake: &Lake, spec: &GoldSpec, columns: Vec<Column>) -> Result<Table> {
-    let declaration = TableSpec {
+/// What is created.
+pub(crate) fn table_spec(spec: &GoldSpec, columns: Vec<Column>) -> TableSpec {
+    TableSpec {
         partition_by: spec.partition_by.clone(),
         cluster_by: spec.cluster_by.clone(),
         comment: spec.comment.clone(),
         properties: spec.properties.clone(),
         ..TableSpec::new(spec.table.clone(), columns)
-    };
-    lake.create(&declaration).await.map_err(Error::lake("creating", &spec.table))
+    }
+}
+
+async fn create(lake: &Lake, spec: &GoldSpec, columns: Vec<Column>) -> Result<Table> {
+    lake.create(&table_spec(spec, columns)).await.map_err(Error::lake("creating", &spec.table))
 }

@@ -21,6 +21,12 @@ pub enum Error {
     /// The pipeline is not valid; every problem found is in the text.
     #[error(transparent)]
     Spec(#[from] tributary_specs::Errors),
+    /// A feed's table could not be told from its declaration.
+    #[error(transparent)]
+    Bronze(#[from] tributary_bronze::Error),
+    /// A silver dataset's table could not be planned.
+    #[error(transparent)]
+    Silver(#[from] tributary_silver_merge::Error),
     /// A gold query could not be read.
     #[error(transparent)]
     Gold(#[from] tributary_gold_agg::Error),
@@ -51,6 +57,8 @@ impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
             Self::Url { .. } | Self::Spec(_) | Self::NoDataset { .. } | Self::NoTable { .. } => FaultClass::BadInput,
+            Self::Bronze(source) => source.class(),
+            Self::Silver(source) => source.class(),
             Self::Gold(source) => source.class(),
             Self::Lake(source) => source.class(),
         }
@@ -60,6 +68,8 @@ impl Fault for Error {
         match self {
             Self::Url { .. } => FaultCode("TR0001"),
             Self::Spec(source) => source.code(),
+            Self::Bronze(source) => source.code(),
+            Self::Silver(source) => source.code(),
             Self::Gold(source) => source.code(),
             Self::Lake(source) => source.code(),
             Self::NoDataset { .. } => FaultCode("TR0002"),
@@ -72,6 +82,8 @@ impl Fault for Error {
             Self::Url { .. } => Some("tributary run --warehouse data/lake".to_owned()),
             Self::Spec(_) | Self::NoDataset { .. } => Some("tributary validate".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
+            Self::Bronze(source) => source.next_command(),
+            Self::Silver(source) => source.next_command(),
             Self::Gold(source) => source.next_command(),
             Self::Lake(source) => source.next_command(),
         }

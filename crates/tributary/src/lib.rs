@@ -9,6 +9,7 @@ mod report;
 mod run;
 mod runs;
 mod session;
+mod setup;
 pub mod sql;
 mod table;
 
@@ -19,12 +20,13 @@ pub use lake::Lake;
 pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
 pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use report::RunReport;
+pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
 pub use tributary_bronze::{PartitionBounds, RecordSource, SourceError, SourceRecord};
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
-pub use tributary_lake::{Clock, CommitEntry, ManualClock, Stores, SystemClock};
+pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
-    Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, GoldSpec, IgnoreNullUpdates, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec,
-    Source, SourceFeed, Status, TableName,
+    Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
+    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity, ReportedError,
+    SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

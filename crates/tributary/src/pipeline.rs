@@ -45,7 +45,9 @@ impl Pipeline {
     /// assert!(tributary::Pipeline::builder("empty").build().is_ok());
     /// ```
     pub fn builder(name: impl Into<String>) -> PipelineBuilder {
-        PipelineBuilder { pipeline: Self { spec: tributary_specs::Pipeline { name: name.into(), ..Default::default() }, ..Self::default() } }
+        PipelineBuilder {
+            pipeline: Self { spec: tributary_specs::Pipeline { name: name.into(), ..Default::default() }, ..Self::default() },
+        }
     }
 
     /// A pipeline from the text of YAML files, given as (file name, text). Every error of all files comes in one go, each with its line.

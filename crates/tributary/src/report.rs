@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use tributary_fault::ExitCode;
 use tributary_specs::{DatasetReport, Layer, Status};
 
-
 /// What one run did, dataset by dataset, in the order of the phases.
 ///
 /// ```

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tributary_fault::{ExitCode, Fault};
-use tributary_specs::{DatasetReport, DatasetRef, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
+use tributary_specs::{DatasetRef, DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use crate::report::{Finished, millis};
 use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, RunOptions, RunReport};
@@ -226,9 +226,9 @@ fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeSet<TableNam
             return Err(Error::NoDataset { table: wanted.to_string(), nearest });
         }
     }
-    let chosen = all.into_iter().filter(|(layer, table)| {
-        options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table))
-    });
+    let chosen = all
+        .into_iter()
+        .filter(|(layer, table)| options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table)));
     Ok(chosen.map(|(_, table)| table.clone()).collect())
 }
 

@@ -79,7 +79,9 @@ fn batch(
         text(&|row| row.error.as_ref().map(|error| error.code.clone())),
         text(&|row| row.error.as_ref().map(|error| error.message.clone())),
     ];
-    Ok(RecordBatch::try_new(schema, columns).map_err(tributary_lake::datafusion::error::DataFusionError::from).map_err(tributary_lake::Error::from)?)
+    Ok(RecordBatch::try_new(schema, columns)
+        .map_err(tributary_lake::datafusion::error::DataFusionError::from)
+        .map_err(tributary_lake::Error::from)?)
 }
 
 const fn status(status: Status) -> &'static str {

@@ -72,6 +72,15 @@ pub enum Error {
         /// The engine's words.
         reason: String,
     },
+    /// TR0108. The query was planned and then failed: a division by zero, a text that is no number, too little memory, a store
+    /// that did not answer. Say `--memory-limit` where memory was short; a store may answer when asked again.
+    #[error("the query failed: {reason}")]
+    Run {
+        /// The engine's words.
+        reason: String,
+        /// What may be done about it.
+        class: FaultClass,
+    },
     /// The lake refused or failed.
     #[error(transparent)]
     Lake(#[from] tributary_lake::Error),
@@ -101,8 +110,54 @@ impl Error {
 
     /// A refusal of the engine; an error of the lake that travelled through it stays itself.
     pub(super) fn plan(error: DataFusionError) -> Self {
-        let root = error.find_root();
-        Self::Plan { reason: root.strip_backtrace().lines().collect::<Vec<_>>().join(" ") }
+        match of_lake(error) {
+            Ok(error) => Self::Lake(error),
+            Err(error) => Self::Plan { reason: words(&error) },
+        }
+    }
+
+    /// A failure of a query while it runs, as [`crate::sql::query`]'s frame gives it.
+    ///
+    /// ```
+    /// use tributary::datafusion::error::DataFusionError;
+    /// let error = tributary::sql::Error::run(DataFusionError::Execution("the divisor is zero".to_owned()));
+    /// assert_eq!(error.to_string(), "the query failed: the divisor is zero");
+    /// ```
+    pub fn run(error: DataFusionError) -> Self {
+        match of_lake(error) {
+            Ok(error) => Self::Lake(error),
+            Err(error) => Self::Run { reason: words(&error), class: class(&error) },
+        }
+    }
+}
+
+/// The lake's error inside, where there is one.
+fn of_lake(error: DataFusionError) -> Result<tributary_lake::Error, DataFusionError> {
+    match error {
+        DataFusionError::External(inside) => match inside.downcast::<tributary_lake::Error>() {
+            Ok(error) => Ok(*error),
+            Err(inside) => Err(DataFusionError::External(inside)),
+        },
+        DataFusionError::Context(_, inside) | DataFusionError::Diagnostic(_, inside) => of_lake(*inside),
+        other => Err(other),
+    }
+}
+
+/// What the engine says, in one line, without its own prefixes.
+fn words(error: &DataFusionError) -> String {
+    let text = match error.find_root() {
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::NotImplemented(text) => text.clone(),
+        root => root.strip_backtrace(),
+    };
+    let text = text.split("\n\nbacktrace:").next().unwrap_or_default();
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+fn class(error: &DataFusionError) -> FaultClass {
+    match error.find_root() {
+        DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => FaultClass::Transient,
+        DataFusionError::Internal(_) => FaultClass::Bug,
+        _ => FaultClass::BadInput,
     }
 }
 
@@ -110,6 +165,7 @@ impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
             Self::Lake(source) => source.class(),
+            Self::Run { class, .. } => *class,
             Self::Syntax { .. }
             | Self::Refused { .. }
             | Self::NoTable { .. }
@@ -129,6 +185,7 @@ impl Fault for Error {
             Self::Ambiguous { .. } => FaultCode("TR0105"),
             Self::Argument { .. } => FaultCode("TR0106"),
             Self::Plan { .. } => FaultCode("TR0107"),
+            Self::Run { .. } => FaultCode("TR0108"),
             Self::Lake(source) => source.code(),
         }
     }

@@ -25,6 +25,7 @@
 //! - 64-bit whole numbers wrap on overflow, where the platform would stop.
 
 mod changes;
+mod ddl;
 mod error;
 mod expression;
 mod functions;
@@ -33,12 +34,14 @@ mod open;
 mod parse;
 mod quotient;
 mod rewrite;
+mod rounding;
 mod scope;
 #[cfg(test)]
 mod tests;
 mod types;
 mod uses;
 
+pub use ddl::{create_table, definition};
 pub use error::Error;
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::datafusion::sql::parser::Statement;

@@ -27,7 +27,8 @@ pub(super) fn statement(text: &str) -> Result<Statement, Error> {
             return Err(Error::refused("a hint (/*+ … */)", token.span));
         }
     }
-    let statements = Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
+    let statements =
+        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
     let mut statements = statements.into_iter();
     match (statements.next(), statements.next()) {
         (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),

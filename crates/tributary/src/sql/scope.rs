@@ -1,9 +1,10 @@
 //! What names mean at a place of a query: found without regard to case, spelled as the table or alias spells them.
 
 use tributary_lake::arrow::datatypes::DataType;
-use tributary_lake::datafusion::sql::sqlparser::ast::Ident;
+use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Spanned};
 use tributary_specs::nearest;
 
+use super::rewrite::Named;
 use super::{Error, error};
 
 /// A column that can be named.
@@ -42,6 +43,8 @@ pub(super) struct Scope<'a> {
     /// Names of the select list; asked before the columns of the relations where `outputs_first`.
     pub outputs: Vec<Column>,
     pub outputs_first: bool,
+    /// Common table expressions that a subquery can read.
+    pub named: &'a [Named],
     /// The query around this one.
     pub outer: Option<&'a Scope<'a>>,
 }
@@ -52,8 +55,8 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 }
 
 impl Scope<'_> {
-    /// The chain of names as the engine must see it: relation and column, or column, then fields.
-    pub(super) fn resolve(&self, parts: &[Ident]) -> Result<(Vec<Ident>, Column), Error> {
+    /// What a chain of names is.
+    pub(super) fn resolve(&self, parts: &[Ident]) -> Result<Found, Error> {
         let mut scope = Some(self);
         while let Some(here) = scope {
             if let Some(found) = here.resolve_here(parts)? {
@@ -64,8 +67,27 @@ impl Scope<'_> {
         Err(self.no_column(parts))
     }
 
-    fn resolve_here(&self, parts: &[Ident]) -> Result<Option<(Vec<Ident>, Column)>, Error> {
-        let output = || self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(None, column, &parts[1..]));
+    /// The relation that a name before `.*` is.
+    pub(super) fn relation(&self, name: &ObjectName) -> Result<&Relation, Error> {
+        let parts: Vec<Ident> = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
+        let called: Vec<&Relation> = self.relations.iter().filter(|relation| relation.is_called(&parts)).collect();
+        match called.as_slice() {
+            [one] => Ok(one),
+            [] => {
+                let known = self.relations.iter().filter_map(|relation| relation.alias.as_deref());
+                let suggestion = nearest(&written(&parts), known).map(str::to_owned);
+                Err(Error::NoTable { table: name.to_string(), suggestion, span: error::position(name.span()) })
+            }
+            several => {
+                let candidates: Vec<String> = several.iter().map(|relation| relation.names.join(".")).collect();
+                Err(Error::Ambiguous { name: name.to_string(), candidates: candidates.join(", "), span: error::position(name.span()) })
+            }
+        }
+    }
+
+    fn resolve_here(&self, parts: &[Ident]) -> Result<Option<Found>, Error> {
+        let output =
+            || self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(None, column, &parts[1..]));
         if self.outputs_first
             && let Some(found) = output()
         {
@@ -86,7 +108,9 @@ impl Scope<'_> {
         match found.as_slice() {
             [] => Ok(output()),
             // of several equal spellings the engine knows which are joined by USING and which are ambiguous
-            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name) => Ok(Some(chain(None, first, &parts[1..]))),
+            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name) => {
+                Ok(Some(chain(None, first, &parts[1..])))
+            }
             several => Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
         }
     }
@@ -124,20 +148,31 @@ fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation
     Error::Ambiguous { name: written(parts), candidates: candidates.join(", "), span }
 }
 
-/// Relation, column and the fields below it, spelled; the column it all ends in.
-fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> (Vec<Ident>, Column) {
+/// A column of a relation, or a field inside it, spelled as they are.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Relation and column, or the column alone.
+    pub column: Vec<Ident>,
+    /// Fields below the column, outermost first.
+    pub fields: Vec<String>,
+    /// What it all ends in.
+    pub end: Column,
+}
+
+fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> Found {
     let mut spelled: Vec<Ident> = alias.into_iter().map(Ident::new).collect();
     spelled.push(Ident::new(&column.name));
-    let mut end = column.clone();
+    let mut found = Found { column: spelled, fields: Vec::new(), end: column.clone() };
     for field in fields {
-        end = match &end.data_type {
-            Some(DataType::Struct(inside)) => match inside.iter().find(|inside| same(inside.name(), &field.value)) {
-                Some(inside) => Column { name: inside.name().clone(), data_type: Some(inside.data_type().clone()) },
-                None => Column { name: field.value.clone(), data_type: None },
-            },
-            _ => Column { name: field.value.clone(), data_type: None },
+        let inside = match &found.end.data_type {
+            Some(DataType::Struct(inside)) => inside.iter().find(|inside| same(inside.name(), &field.value)),
+            _ => None,
         };
-        spelled.push(Ident::new(&end.name));
+        found.end = match inside {
+            Some(inside) => Column { name: inside.name().clone(), data_type: Some(inside.data_type().clone()) },
+            None => Column { name: field.value.clone(), data_type: None },
+        };
+        found.fields.push(found.end.name.clone());
     }
-    (spelled, end)
+    found
 }

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, Query, Spanned, Statement, TableFactor, TableFunctionArgs, TableVersion, TypedString, Value,
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, Statement, TableFactor, TableFunctionArgs, TableVersion, TypedString, Value,
     Visit, Visitor,
 };
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use super::{Error, error, parse};
 
@@ -43,10 +44,6 @@ pub(super) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
     impl Visitor for Collector {
         type Break = Error;
 
-        fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<Error> {
-            ControlFlow::Continue(())
-        }
-
         fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
             match TableUse::of(factor) {
                 Ok(Some(used)) if !self.0.contains(&used) => self.0.push(used),
@@ -78,9 +75,7 @@ impl TableUse {
 
 fn parts(name: &ObjectName) -> Result<Vec<String>, Error> {
     let parts: Option<Vec<String>> = name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect();
-    parts
-        .filter(|parts| (1..=3).contains(&parts.len()))
-        .ok_or_else(|| Error::refused(format!("the table name `{name}`"), name.span()))
+    parts.filter(|parts| (1..=3).contains(&parts.len())).ok_or_else(|| Error::refused(format!("the table name `{name}`"), name.span()))
 }
 
 fn travel(version: &TableVersion) -> Result<Point, Error> {
@@ -93,7 +88,7 @@ fn travel(version: &TableVersion) -> Result<Point, Error> {
             let wrong = || argument("TIMESTAMP AS OF", INSTANT, expression);
             text(expression).and_then(|text| instant(&text)).map(Point::Instant).ok_or_else(wrong)
         }
-        other => Err(Error::refused(format!("the clause {other}"), other.span())),
+        other => Err(Error::refused(format!("the clause {other}"), Span::empty())),
     }
 }
 

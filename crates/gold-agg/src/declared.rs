@@ -1,0 +1,24 @@
+//! The table of a view before its first refresh.
+
+use tributary_lake::Lake;
+use tributary_specs::{GoldSpec, TableSpec};
+
+use crate::query::{Input, Joins, plan_rows};
+use crate::{Error, Options, Result, plan, target};
+
+/// What `setup` creates for a view; none where a table it reads is not there, so that nothing is known of its columns.
+///
+/// # Errors
+/// When the query cannot be planned over its inputs, or yields something else than the spec declares.
+pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<Option<TableSpec>> {
+    let mut inputs = Vec::new();
+    for source in &spec.sources {
+        match lake.table(source).await.map_err(Error::lake("opening", source))? {
+            Some(table) => inputs.push(Input::open(table).await?),
+            None => return Ok(None),
+        }
+    }
+    let rows = plan_rows(lake, spec, &inputs, options, Joins::Hash).await?;
+    target::check_columns(spec, &rows.columns)?;
+    Ok(Some(target::table_spec(spec, plan::declared_columns(&spec.schema, &rows.columns))))
+}

@@ -1,0 +1,125 @@
+//! Making a pipeline's tables ahead of its first run.
+
+use tributary_lake::Difference;
+use tributary_specs::{DatasetRef, Layer, TableName, TableSpec};
+
+use crate::{Error, Lake, Pipeline};
+
+/// What [`Lake::setup`] found of one dataset's table.
+///
+/// ```no_run
+/// # async fn f(lake: tributary::Lake, pipeline: tributary::Pipeline) -> Result<(), tributary::Error> {
+/// for setup in lake.setup(&pipeline, &tributary::Layer::ALL, &[]).await? {
+///     println!("{} {:?}", setup.table, setup.outcome);
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSetup {
+    /// The table.
+    pub table: TableName,
+    /// Its layer.
+    pub layer: Layer,
+    /// What became of it.
+    pub outcome: SetupOutcome,
+}
+
+/// What became of one table.
+///
+/// ```
+/// assert_ne!(tributary::SetupOutcome::Created, tributary::SetupOutcome::AsDeclared);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetupOutcome {
+    /// It was not there and is now, without rows.
+    Created,
+    /// It is there as the pipeline declares it.
+    AsDeclared,
+    /// It is there and differs; nothing was changed.
+    Differs(Vec<Difference>),
+    /// Only its first rows can tell its columns: the first run makes it.
+    LeftToFirstRun,
+}
+
+impl Lake {
+    /// Makes the tables of a pipeline's datasets that are not there, and compares those that are. Nothing is changed or dropped.
+    ///
+    /// `layers` and `only` choose datasets as in [`crate::RunOptions`].
+    ///
+    /// # Errors
+    /// As [`Lake::run`]'s before any dataset has its turn, and what a layer's own planning of its table reports.
+    ///
+    /// ```no_run
+    /// # async fn f(lake: tributary::Lake, pipeline: tributary::Pipeline) -> Result<(), tributary::Error> {
+    /// let setups = lake.setup(&pipeline, &tributary::Layer::ALL, &[]).await?;
+    /// # Ok(()) }
+    /// ```
+    pub async fn setup(&self, pipeline: &Pipeline, layers: &[Layer], only: &[TableName]) -> Result<Vec<TableSetup>, Error> {
+        let mut setups = Vec::new();
+        for dataset in pipeline.spec().phases()?.into_iter().flatten() {
+            if layers.contains(&dataset.layer) && (only.is_empty() || only.contains(&dataset.table)) {
+                let outcome = self.set_up(pipeline, &dataset).await?;
+                setups.push(TableSetup { table: dataset.table, layer: dataset.layer, outcome });
+            }
+        }
+        Ok(setups)
+    }
+
+    /// The table a dataset of the pipeline makes, as far as it can be told before its first run.
+    ///
+    /// # Errors
+    /// What a layer's own planning of its table reports.
+    ///
+    /// ```no_run
+    /// # async fn f(lake: tributary::Lake, pipeline: tributary::Pipeline) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Some(spec) = lake.declared(&pipeline, &"silver.orders".parse()?).await? {
+    ///     println!("{}", tributary::sql::create_table("main", &spec));
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn declared(&self, pipeline: &Pipeline, table: &TableName) -> Result<Option<TableSpec>, Error> {
+        let datasets = pipeline.spec().phases()?.into_iter().flatten();
+        match datasets.into_iter().find(|dataset| dataset.table.same_without_case(table)) {
+            Some(dataset) => self.declaration(pipeline, &dataset).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn set_up(&self, pipeline: &Pipeline, dataset: &DatasetRef) -> Result<SetupOutcome, Error> {
+        let Some(spec) = self.declaration(pipeline, dataset).await? else { return Ok(SetupOutcome::LeftToFirstRun) };
+        if self.inner().table(&spec.name).await?.is_none() {
+            self.inner().create(&spec).await?;
+            return Ok(SetupOutcome::Created);
+        }
+        let differences = self.inner().difference(&spec).await?;
+        Ok(if differences.is_empty() { SetupOutcome::AsDeclared } else { SetupOutcome::Differs(differences) })
+    }
+
+    async fn declaration(&self, pipeline: &Pipeline, dataset: &DatasetRef) -> Result<Option<TableSpec>, Error> {
+        let spec = pipeline.spec();
+        match dataset.layer {
+            Layer::Bronze => Ok(tributary_bronze::table_spec(&spec.feeds[dataset.index])?),
+            Layer::Silver => {
+                let silver = &spec.silver[dataset.index];
+                let options = tributary_silver_merge::Options {
+                    functions: pipeline.functions().to_vec(),
+                    build: pipeline.build_of(&silver.table),
+                    ..Default::default()
+                };
+                match tributary_silver_merge::table_spec(self.inner(), silver, &options).await {
+                    Err(tributary_silver_merge::Error::NoSource { .. }) => Ok(None),
+                    planned => Ok(Some(planned?)),
+                }
+            }
+            Layer::Gold => {
+                let gold = &spec.gold[dataset.index];
+                let options = tributary_gold_agg::Options {
+                    functions: pipeline.functions().to_vec(),
+                    build: pipeline.build_of(&gold.table),
+                    ..Default::default()
+                };
+                Ok(tributary_gold_agg::table_spec(self.inner(), gold, &options).await?)
+            }
+        }
+    }
+}

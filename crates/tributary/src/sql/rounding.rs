@@ -1,0 +1,126 @@
+//! `round(x, digits)` of doubles as the dialect means it: halves away from zero in the *decimal* form of the number, so that
+//! 2.675 to two digits is 2.68, though the double lies a little below.
+
+use std::sync::{Arc, LazyLock};
+
+use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use tributary_lake::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use tributary_lake::datafusion::common::ScalarValue;
+use tributary_lake::datafusion::error::Result;
+use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+/// What the rewritten query calls it.
+pub(super) const NAME: &str = "round_half_up";
+
+static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(RoundHalfUp::new())));
+
+/// The function of a double and a number of digits that is not negative.
+pub(super) fn function() -> ScalarUDF {
+    FUNCTION.as_ref().clone()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RoundHalfUp {
+    signature: Signature,
+}
+
+impl RoundHalfUp {
+    fn new() -> Self {
+        Self { signature: Signature::exact(vec![DataType::Float64, DataType::Int64], Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for RoundHalfUp {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let (numbers, digits) = (arrays[0].as_primitive::<Float64Type>(), arrays[1].as_primitive::<Int64Type>());
+        let rounded = numbers.iter().zip(digits).map(|pair| match pair {
+            (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
+            _ => None,
+        });
+        let rounded: ArrayRef = Arc::new(rounded.collect::<Float64Array>());
+        if scalar && rounded.len() == 1 {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&rounded, 0)?));
+        }
+        Ok(ColumnarValue::Array(rounded))
+    }
+}
+
+/// Rounds the shortest decimal form that reads back as the number.
+fn round(number: f64, digits: usize) -> f64 {
+    if !number.is_finite() {
+        return number;
+    }
+    let text = number.abs().to_string();
+    let Some((whole, fraction)) = text.split_once('.').filter(|(_, fraction)| fraction.len() > digits) else { return number };
+    let mut kept: Vec<u8> = whole.bytes().chain(fraction.bytes().take(digits)).map(|digit| digit - b'0').collect();
+    if fraction.as_bytes()[digits] >= b'5' {
+        increment(&mut kept);
+    }
+    let point = kept.len() - digits;
+    let mut rounded: String = kept.iter().map(|digit| char::from(b'0' + digit)).collect();
+    rounded.insert(point, '.');
+    // digits with a point among them are a number
+    let magnitude = rounded.trim_end_matches('.').parse().unwrap_or(number.abs());
+    if number.is_sign_negative() { -magnitude } else { magnitude }
+}
+
+/// Adds one to a number of decimal digits.
+fn increment(digits: &mut Vec<u8>) {
+    for digit in digits.iter_mut().rev() {
+        if *digit < 9 {
+            *digit += 1;
+            return;
+        }
+        *digit = 0;
+    }
+    digits.insert(0, 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::round;
+
+    #[test]
+    fn halves_go_away_from_zero_in_the_decimal_form() {
+        for (number, digits, rounded) in [
+            (2.675, 2, 2.68),
+            (0.285, 2, 0.29),
+            (-2.5, 0, -3.0),
+            (2.4, 0, 2.0),
+            (9.995, 2, 10.0),
+            (0.05, 1, 0.1),
+            (0.04, 1, 0.0),
+            (123.0, 2, 123.0),
+            (1e300, 2, 1e300),
+            (1e-300, 2, 0.0),
+        ] {
+            assert_eq!(round(number, digits), rounded, "{number} to {digits}");
+        }
+        assert!(round(f64::NAN, 1).is_nan());
+        assert_eq!(round(f64::INFINITY, 1), f64::INFINITY);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_rounded_number_is_near_and_stays_when_rounded_again(number in -1e9..1e9_f64, digits in 0_usize..6) {
+            let once = round(number, digits);
+            let half = 0.5 * 10_f64.powi(-i32::try_from(digits).unwrap());
+            proptest::prop_assert!((once - number).abs() <= half + number.abs() * 2.0 * f64::EPSILON);
+            proptest::prop_assert_eq!(round(once, digits), once);
+        }
+    }
+}
