@@ -30,7 +30,7 @@ demo *ARGS:
 
 # Kill the retail pipeline at every store operation, restart, compare; then prove that each broken rule is noticed.
 crash:
-    cargo test --quiet -p tributary --test it crash -- --nocapture --test-threads 1
+    @scripts/crash
 
 # Run one benchmark (release build): decode.
 bench NAME *ARGS:

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use chrono::{TimeZone, Utc};
 use futures::TryStreamExt;
 use serde_json::{Value, json};
-use tributary::arrow::array::RecordBatch;
+use tributary::arrow::array::{AsArray, RecordBatch};
 use tributary::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tributary::{Lake, ManualClock, OpenOptions, Pipeline, RunOptions, RunReport, Stores};
+use tributary::{Lake, ManualClock, OpenOptions, Pipeline, RunOptions, RunReport, Stores, Table};
 
 /// The pipeline that the demo runs.
 pub fn retail() -> Pipeline {
@@ -19,7 +19,7 @@ pub fn retail() -> Pipeline {
     Pipeline::from_yaml(&[("retail.yml", &text)]).expect("the retail pipeline is valid")
 }
 
-/// A folder of drops: `first` holds the earlier half of the events, `all` both halves.
+/// A folder of drops: `first` holds the earlier half of the events, `all` both halves, `after` also one that comes much too late.
 pub struct Drops {
     folder: tempfile::TempDir,
 }
@@ -27,12 +27,12 @@ pub struct Drops {
 impl Drops {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (early, late) = (early_events(), late_events());
-        for (name, files) in [("first", vec![("1.jsonl", &early)]), ("all", vec![("1.jsonl", &early), ("2.jsonl", &late)])] {
+        let files = [("1.jsonl", early_events()), ("2.jsonl", late_events()), ("3.jsonl", stale_events())];
+        for (name, count) in [("first", 1), ("all", 2), ("after", 3)] {
             for side in ["shop", "depot"] {
                 let target = folder.path().join(name).join(side);
                 fs::create_dir_all(&target).expect("a folder");
-                for (file, events) in &files {
+                for (file, events) in &files[..count] {
                     let lines: String = events
                         .iter()
                         .filter(|event| event["topic"].as_str().expect("topic").starts_with("wh.") == (side == "depot"))
@@ -52,6 +52,11 @@ impl Drops {
     pub fn all(&self) -> PathBuf {
         self.folder.path().join("all")
     }
+
+    /// What a life sees, run by run.
+    pub fn in_turn(&self) -> [PathBuf; 3] {
+        ["first", "all", "after"].map(|name| self.folder.path().join(name))
+    }
 }
 
 /// A lake in this store, as a process that has just started sees it. Its clock stands still.
@@ -70,7 +75,8 @@ pub async fn run(lake: &Lake, base: &Path) -> RunReport {
     lake.run(&retail(), RunOptions { base_data_path: base.to_owned(), ..RunOptions::default() }).await.expect("the run ends with a report")
 }
 
-/// Every row of every table that people read, as text: the content a crash must not change.
+/// Every row of every table that people read, as text: the content a crash must not change. Of silver tables also the fold of
+/// their change feed, which must be the table.
 pub async fn content(lake: &Lake) -> BTreeMap<String, Vec<String>> {
     let mut content = BTreeMap::new();
     for name in lake.tables().await.expect("tables") {
@@ -81,18 +87,34 @@ pub async fn content(lake: &Lake) -> BTreeMap<String, Vec<String>> {
         let batches: Vec<RecordBatch> = table.scan().await.expect("a scan").try_collect().await.expect("rows");
         let mut rows: Vec<String> = batches.iter().flat_map(rows_as_text).collect();
         rows.sort_unstable();
+        if name.schema == "silver" {
+            content.insert(format!("{name} by its change feed"), folded_feed(&table).await);
+        }
         content.insert(name.to_string(), rows);
     }
     content
+}
+
+/// Rows left when every insert and post-image of the feed adds one and every delete and pre-image takes one away.
+async fn folded_feed(table: &Table) -> Vec<String> {
+    let changes: Vec<RecordBatch> = table.changes(0, table.version()).await.expect("a feed").try_collect().await.expect("changes");
+    let mut rows: BTreeMap<String, i64> = BTreeMap::new();
+    for batch in &changes {
+        let kinds = batch.column_by_name("_change_type").expect("a change type").as_string::<i32>();
+        let plain: Vec<usize> = (0..table.schema().fields().len()).collect();
+        for (row, kind) in rows_as_text(&batch.project(&plain).expect("the table's columns")).into_iter().zip(kinds) {
+            let adds = matches!(kind, Some("insert" | "update_postimage"));
+            *rows.entry(row).or_default() += if adds { 1 } else { -1 };
+        }
+    }
+    rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, usize::try_from(count).unwrap_or(0))).collect()
 }
 
 fn rows_as_text(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("∅");
     let columns: Vec<ArrayFormatter<'_>> =
         batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).expect("a formatter")).collect();
-    (0..batch.num_rows())
-        .map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|"))
-        .collect()
+    (0..batch.num_rows()).map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|")).collect()
 }
 
 fn event(topic: &str, offset: i64, key: Value, value: Option<Value>, headers: Value) -> Value {
@@ -145,13 +167,31 @@ fn early_events() -> Vec<Value> {
     let none = json!([]);
     let mut events = Vec::new();
     for id in 1..=4 {
-        events.push(event(ORDERS, id, json!({ "order_id": id }), postgres("orders", "c", 100 + id, Value::Null, order(id, 1, id, "pending")), none.clone()));
+        events.push(event(
+            ORDERS,
+            id,
+            json!({ "order_id": id }),
+            postgres("orders", "c", 100 + id, Value::Null, order(id, 1, id, "pending")),
+            none.clone(),
+        ));
     }
     for id in 1..=2 {
-        events.push(event(CUSTOMERS, id, json!({ "id": id }), postgres("customers", "r", 50, Value::Null, customer(id, "customer", "C1")), none.clone()));
+        events.push(event(
+            CUSTOMERS,
+            id,
+            json!({ "id": id }),
+            postgres("customers", "r", 50, Value::Null, customer(id, "customer", "C1")),
+            none.clone(),
+        ));
     }
     for (offset, sku) in [(1, "SKU-1"), (2, "SKU-2")] {
-        events.push(event(INVENTORY, offset, json!({ "sku": sku, "warehouse": 1 }), mariadb("c", 10 + offset, Value::Null, stock(sku, 50)), none.clone()));
+        events.push(event(
+            INVENTORY,
+            offset,
+            json!({ "sku": sku, "warehouse": 1 }),
+            mariadb("c", 10 + offset, Value::Null, stock(sku, 50)),
+            none.clone(),
+        ));
     }
     events
 }
@@ -163,14 +203,49 @@ fn late_events() -> Vec<Value> {
     broken["value"] = json!("{\"before\": null, \"after\": {\"order_id\": 9");
     vec![
         event(ORDERS, 5, json!({ "order_id": 1 }), postgres("orders", "u", 110, Value::Null, order(1, 2, 7, "paid")), none.clone()),
-        event(ORDERS, 6, json!({ "order_id": 2 }), postgres("orders", "d", 111, json!({ "order_id": 2, "qty": 0 }), Value::Null), none.clone()),
+        event(
+            ORDERS,
+            6,
+            json!({ "order_id": 2 }),
+            postgres("orders", "d", 111, json!({ "order_id": 2, "qty": 0 }), Value::Null),
+            none.clone(),
+        ),
         event(ORDERS, 7, json!({ "order_id": 2 }), None, none.clone()),
-        event(ORDERS, 8, json!({ "order_id": 3 }), postgres("orders", "d", 112, json!({ "order_id": 3, "qty": 0 }), Value::Null), header("__debezium.newkey", json!({ "order_id": 33 }))),
+        event(
+            ORDERS,
+            8,
+            json!({ "order_id": 3 }),
+            postgres("orders", "d", 112, json!({ "order_id": 3, "qty": 0 }), Value::Null),
+            header("__debezium.newkey", json!({ "order_id": 33 })),
+        ),
         broken,
-        event(ORDERS, 10, json!({ "order_id": 33 }), postgres("orders", "c", 112, Value::Null, order(33, 1, 3, "pending")), header("__debezium.oldkey", json!({ "order_id": 3 }))),
-        event(CUSTOMERS, 3, json!({ "id": 1 }), postgres("customers", "u", 113, Value::Null, customer(1, "customer renamed", "C1")), none.clone()),
+        event(
+            ORDERS,
+            10,
+            json!({ "order_id": 33 }),
+            postgres("orders", "c", 112, Value::Null, order(33, 1, 3, "pending")),
+            header("__debezium.oldkey", json!({ "order_id": 3 })),
+        ),
+        event(
+            CUSTOMERS,
+            3,
+            json!({ "id": 1 }),
+            postgres("customers", "u", 113, Value::Null, customer(1, "customer renamed", "C1")),
+            none.clone(),
+        ),
         event(CUSTOMERS, 4, json!({ "id": 2 }), postgres("customers", "d", 114, json!({ "id": 2 }), Value::Null), none.clone()),
-        event(INVENTORY, 3, json!({ "sku": "SKU-1", "warehouse": 1 }), mariadb("u", 20, stock("SKU-1", 50), stock("SKU-1", 400)), none.clone()),
+        event(
+            INVENTORY,
+            3,
+            json!({ "sku": "SKU-1", "warehouse": 1 }),
+            mariadb("u", 20, stock("SKU-1", 50), stock("SKU-1", 400)),
+            none.clone(),
+        ),
         event(INVENTORY, 4, json!({ "sku": "SKU-3", "warehouse": 1 }), mariadb("c", 21, Value::Null, stock("SKU-3", 5)), none),
     ]
+}
+
+/// The creation of an order that has been deleted since.
+fn stale_events() -> Vec<Value> {
+    vec![event(ORDERS, 11, json!({ "order_id": 2 }), postgres("orders", "c", 102, Value::Null, order(2, 1, 2, "pending")), json!([]))]
 }

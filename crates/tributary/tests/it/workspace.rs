@@ -150,7 +150,9 @@ fn no_release_binary_can_break_a_rule_on_purpose() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
     for package in ["tributary-cli", "tributary-bronze-bin", "tributary-silver-bin", "tributary-gold-bin"] {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--package", package, "--manifest-path"]).arg(&manifest);
+        cargo
+            .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--package", package, "--manifest-path"])
+            .arg(&manifest);
         let output = cargo.output().expect("cargo tree runs");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let tree = String::from_utf8_lossy(&output.stdout);
