@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use futures::TryStreamExt;
-use tributary_lake::arrow::array::{RecordBatch, UInt32Array};
+use tributary_lake::arrow::array::{AsArray, RecordBatch, UInt32Array};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_specs::SilverSpec;
@@ -68,7 +68,6 @@ pub(crate) struct Reading<'a> {
     output: Option<SendableRecordBatchStream>,
     seen: Seen,
     stop: Option<Error>,
-    lengths: Option<(usize, usize)>,
     findings: Findings,
 }
 
@@ -103,7 +102,6 @@ impl Reading<'_> {
         self.seen.add(selected.rows.values());
         let mut judged = intake.judge.judge(&selected, &intake.target.shape)?;
         join_stops(&mut self.stop, judged.stop.take());
-        self.lengths = widest(self.lengths, judged.text_lengths);
         merge(&mut self.findings.ignored, &judged.ignored);
         merge(&mut self.findings.expectations, &judged.expectations);
         if let Some(rejected) = judged.rejected.take() {
@@ -133,7 +131,6 @@ impl Reading<'_> {
     /// # Errors
     /// When rows forbid the commit.
     pub fn finish(self) -> Result<Findings> {
-        check_lengths(self.intake.spec, self.lengths)?;
         self.stop.map_or(Ok(self.findings), Err)
     }
 }
@@ -141,15 +138,7 @@ impl Reading<'_> {
 impl Intake<'_> {
     /// Begins a pass.
     pub fn read(&self) -> Reading<'_> {
-        Reading {
-            intake: self,
-            next_range: 0,
-            output: None,
-            seen: Seen::default(),
-            stop: None,
-            lengths: None,
-            findings: Findings::default(),
-        }
+        Reading { intake: self, next_range: 0, output: None, seen: Seen::default(), stop: None, findings: Findings::default() }
     }
 
     /// The events whose keys are in a slice; and those of every key, which are in each.
@@ -159,6 +148,7 @@ impl Intake<'_> {
     pub async fn slice(&self, codec: &KeyCodec, slices: &Slices, at: usize, bytes_max: usize) -> Result<(Slice, Findings)> {
         let fail = |error| Error::kernel(&self.spec.table, error);
         let (mut parts, mut before_images, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let mut apart: HashSet<Key> = HashSet::new();
         let mut reading = self.read();
         while let Some(judged) = reading.next().await? {
             let kept = rows_of_slice(self.target, codec, slices, at, &judged.events).map_err(fail)?;
@@ -168,10 +158,13 @@ impl Intake<'_> {
             before_images.extend(kept.values().iter().map(|row| judged.before_images[*row as usize]));
             let part = if kept.len() == judged.events.len() { judged.events } else { judged.events.take(&kept).map_err(fail)? };
             bytes += part.bytes();
-            parts.push(part);
-            if bytes > bytes_max {
+            if bytes > bytes_max && apart.len() < 2 {
+                parts.iter().chain([&part]).try_for_each(|part| self.keep_apart(codec, slices, part, &mut apart)).map_err(fail)?;
+            }
+            if bytes > bytes_max && apart.len() > 1 {
                 return Ok((Slice::TooLarge, Findings::default()));
             }
+            parts.push(part);
         }
         let mut findings = reading.finish()?;
         let events = Events::concat(&self.target.shape, parts).map_err(fail)?;
@@ -180,6 +173,21 @@ impl Intake<'_> {
             *findings.ignored.entry("preimage".to_owned()).or_default() += dropped;
         }
         Ok((Slice::Events(Box::new(events)), findings))
+    }
+
+    /// Collects keys that more slices could part, until there are two.
+    fn keep_apart(&self, codec: &KeyCodec, slices: &Slices, events: &Events, apart: &mut HashSet<Key>) -> Result<(), ArrowError> {
+        let keys = codec.encode(&codec.columns_of(&self.target.shape, &events.rows))?;
+        for row in (0..events.len()).filter(|row| !events.kinds[*row].is_global()) {
+            if apart.len() > 1 {
+                break;
+            }
+            let key = keys.row(row);
+            if !slices.tied.contains(key.as_ref()) {
+                apart.insert(Key::from(key.as_ref()));
+            }
+        }
+        Ok(())
     }
 
     /// In a change feed the picture before a change, and a delete, say nothing of a key that has a row after the same commit.
@@ -255,18 +263,18 @@ impl Seen {
     }
 }
 
-fn widest(a: Option<(usize, usize)>, b: Option<(usize, usize)>) -> Option<(usize, usize)> {
-    match (a, b) {
-        (Some((least, most)), Some((other_least, other_most))) => Some((least.min(other_least), most.max(other_most))),
-        (a, b) => a.or(b),
+/// Refuses a text sequence whose values differ in length: among events that meet, and what they meet.
+///
+/// # Errors
+/// [`Error::TextSequence`].
+pub(crate) fn check_lengths(spec: &SilverSpec, met: [&Events; 3]) -> Result<()> {
+    let texts = met.iter().filter_map(|events| events.sequence.as_ref()?.as_string_opt::<i32>());
+    let mut lengths = texts.flat_map(|texts| texts.iter().flatten().map(str::len));
+    let first = lengths.next();
+    if spec.allows_text_sequence() || lengths.all(|length| Some(length) == first) {
+        return Ok(());
     }
-}
-
-fn check_lengths(spec: &SilverSpec, lengths: Option<(usize, usize)>) -> Result<()> {
-    match lengths {
-        Some((least, most)) if least != most => Err(Error::TextSequence { table: spec.table.clone(), column: spec.sequence_by.join(", ") }),
-        _ => Ok(()),
-    }
+    Err(Error::TextSequence { table: spec.table.clone(), column: spec.sequence_by.join(", ") })
 }
 
 /// Adds counts to counts.
@@ -284,11 +292,5 @@ mod tests {
         seen.add(&[0, 64, 65]);
         seen.add(&[1, 64]);
         assert_eq!((seen.rows, seen.distinct), (5, 4));
-    }
-
-    #[test]
-    fn the_widest_of_two_ranges_holds_both() {
-        assert_eq!(widest(Some((3, 4)), Some((2, 3))), Some((2, 4)));
-        assert_eq!(widest(None, Some((2, 3))), Some((2, 3)));
     }
 }

@@ -36,7 +36,6 @@ pub(crate) struct Judge {
     implicit_deletes: bool,
     sequence: Vec<Compiled>,
     sequence_fields: Vec<String>,
-    text_sequence: bool,
     delete: Option<Compiled>,
     truncate: Option<Compiled>,
     upserts_when: Option<Compiled>,
@@ -64,8 +63,6 @@ pub(crate) struct Judged {
     pub expectations: BTreeMap<String, u64>,
     /// What forbids the commit, if anything.
     pub stop: Option<Error>,
-    /// Least and greatest length of a text sequence.
-    pub text_lengths: Option<(usize, usize)>,
 }
 
 /// Rows for quarantine.
@@ -115,7 +112,6 @@ impl Judge {
             implicit_deletes: spec.implicit_deletes(),
             sequence,
             sequence_fields,
-            text_sequence: spec.allows_text_sequence(),
             delete: compile("apply_as_delete_when", spec.deletes.apply_as_delete_when.as_deref())?,
             truncate: compile("apply_as_truncate_when", spec.deletes.apply_as_truncate_when.as_deref())?,
             upserts_when: compile("insert_when", spec.upserts_when())?,
@@ -171,7 +167,6 @@ impl Judge {
         let unwritten = self.unwritten(selected, shape, &rows, &bench.fates).map_err(fail)?;
         let mut stop = bench.check_nulls(&rows, sequence.as_ref(), positions.is_some(), &places);
         let expectations = bench.check_expectations(selected, &mut stop, &places)?;
-        let text_lengths = self.text_lengths(sequence.as_ref());
         let Bench { fates, ignored, .. } = bench;
 
         let kept: UInt32Array = (0..fates.len() as u32).filter(|row| fates[*row as usize].kind().is_some()).collect();
@@ -199,7 +194,7 @@ impl Judge {
             ends: None,
         };
         let rejected = self.rejected(&rows, &fates, &places).map_err(fail)?;
-        Ok(Judged { events, before_images, rejected, ignored, expectations, stop, text_lengths })
+        Ok(Judged { events, before_images, rejected, ignored, expectations, stop })
     }
 
     /// The output columns as the target has them; what the query no longer yields is null.
@@ -243,13 +238,6 @@ impl Judge {
             }
             Delivery::Changes | Delivery::Rows => text(selected.rider("_position")),
         }
-    }
-
-    fn text_lengths(&self, sequence: Option<&ArrayRef>) -> Option<(usize, usize)> {
-        let texts = sequence.filter(|array| !self.text_sequence && array.data_type() == &DataType::Utf8)?.as_string::<i32>();
-        let mut lengths = texts.iter().flatten().map(str::len);
-        let first = lengths.next()?;
-        Some(lengths.fold((first, first), |(least, most), length| (least.min(length), most.max(length))))
     }
 
     /// The leaves each upsert did not write: unsent by the source, or null where null means that.

@@ -8,7 +8,7 @@ use tributary_lake::{Commit, DataFile, KeyRanges, Operation, Reads, Table};
 use crate::controls;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
-use crate::intake::{Findings, Intake, Slice, merge, ties};
+use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted, widen};
 use crate::plan::{Counts, Inputs, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
@@ -26,16 +26,17 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     let ignores_position = controls::state_above_target_position(options);
     let state = State::open(attempt.lake, &attempt.spec.table, attempt.existing.as_ref(), attempt.position, ignores_position).await?;
     let wide = state.of_all(intake.target).await?;
-    // A third of the memory for the events; as much for what they meet, and for what is written.
+    // A third of the memory for the events; as much for what they meet, and for what is written. What is of one key, or of keys
+    // tied to it, cannot be parted and is taken as it is.
     let bytes_max = attempt.options.memory_limit / 3;
     let mut slices = Slices { count: 1, ..Slices::default() };
     let (mut first, findings) = loop {
+        let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
         match intake.slice(&codec, &slices, 0, bytes_max).await? {
-            (Slice::Events(events), findings) => break (Some(events), findings),
-            (Slice::TooLarge, _) if slices.count >= SLICES_MAX => {
-                let reason = format!("one of {SLICES_MAX} slices of its keys does not fit into the memory limit: raise it");
-                return Err(Error::spec(&attempt.spec.table, reason));
+            (Slice::Events(events), _) if slices.count < slices_of_all(attempt, &events, bytes_max).await? => {
+                slices = more_slices(&slices, intake, &codec, &wide).await?;
             }
+            (Slice::Events(events), findings) => break (Some(events), findings),
             (Slice::TooLarge, _) => slices = more_slices(&slices, intake, &codec, &wide).await?,
         }
     };
@@ -72,6 +73,18 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
         merge.slice(at, events).await?;
     }
     merge.commit(findings).await
+}
+
+/// What a byte of a file may come to in memory.
+const BYTES_READ_MAX: u64 = 8;
+
+/// How many slices the whole table needs, where the events concern every key of it.
+async fn slices_of_all(attempt: &Attempt<'_>, events: &Events, bytes_max: usize) -> Result<usize> {
+    let Some(table) = attempt.existing.as_ref().filter(|_| events.kinds.iter().any(|kind| kind.is_global())) else { return Ok(1) };
+    let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+    let bytes = files.iter().map(|file| file.size).sum::<u64>().saturating_mul(BYTES_READ_MAX);
+    let slices = bytes.div_ceil(bytes_max.max(1) as u64);
+    Ok(usize::try_from(slices).unwrap_or(SLICES_MAX).clamp(1, SLICES_MAX))
 }
 
 /// Twice as many slices, with the keys tied by key changes in the first.
@@ -125,6 +138,7 @@ impl Merge<'_> {
         let retained = join(target, vec![retained, wide]).map_err(kernel)?;
         let hits = find(self.table, self.files.iter().enumerate(), &target.shape, self.codec, &wanted, self.slices).await?;
         let (visible, removed) = target.visible(&hits.rows).map_err(kernel)?;
+        check_lengths(self.attempt.spec, [&visible, &retained.events, &events])?;
         let plan = self.plan(at, &visible, removed.as_ref(), &retained, &events)?;
         self.writes.apply(&plan, &hits).await?;
         self.sums.add(&plan, retained, wanted);

@@ -15,6 +15,7 @@
 //! ```
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use crate::arrow::array::{Array, BooleanArray};
 use crate::arrow::error::ArrowError;
@@ -145,12 +146,13 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     } else {
         fates.forget_globals(&known);
     }
+    let mut links_of: HashMap<Option<usize>, Vec<&Link>> = HashMap::new();
+    kept_links.into_iter().for_each(|(owner, link)| links_of.entry(owner).or_default().push(link));
     for (at, (group, key)) in groups.iter().zip(&folded).enumerate() {
-        state.key(&known, group, key, kept_links.iter().filter(|(owner, _)| *owner == Some(at)).map(|(_, link)| *link));
+        state.key(&known, group, key, links_of.get(&Some(at)).map_or(&[], Vec::as_slice));
     }
-    state
-        .added
-        .extend(kept_links.iter().filter(|(owner, link)| owner.is_none() && link.stored.is_none()).map(|(_, link)| state_link(link)));
+    let of_unknown_keys = links_of.get(&None).into_iter().flatten().filter(|link| link.stored.is_none());
+    state.added.extend(of_unknown_keys.map(|link| state_link(link)));
     fates.settle(&known, inputs, &folded, &groups);
     if inputs.first_slice {
         truncates.iter().chain(&global_cuts).for_each(|id| fates.set(*id, Fate::Applied));
@@ -362,8 +364,7 @@ impl StateChange {
         self.added.extend(kept.into_iter().filter(|id| known.split(*id).0 != STATE).map(|id| StateRow::Event { id, covers: false }));
     }
 
-    fn key<'l>(&mut self, known: &Known<'_>, group: &Group, key: &Folded, links: impl Iterator<Item = &'l Link>) {
-        let links: Vec<&Link> = links.collect();
+    fn key(&mut self, known: &Known<'_>, group: &Group, key: &Folded, links: &[&Link]) {
         let is_stored = |id: Id| known.split(id).0 == STATE;
         let carries_anew = |id: Id| known.unwritten(id).is_some_and(|set| set.iter().any(|leaf| known.has_new_carry(id, leaf)));
         let same = key.kept.len() + links.len() == group.stored.len()
@@ -375,7 +376,7 @@ impl StateChange {
         }
         self.removed.extend(group.stored.iter().map(|id| known.place(*id).row));
         self.added.extend(key.kept.iter().map(|id| StateRow::Event { id: *id, covers: key.covers }));
-        self.added.extend(links.into_iter().map(state_link));
+        self.added.extend(links.iter().map(|link| state_link(link)));
     }
 }
 

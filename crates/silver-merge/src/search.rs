@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use tributary_lake::arrow::array::{RecordBatch, UInt32Array};
 use tributary_lake::arrow::compute::{concat_batches, take_record_batch};
 use tributary_lake::arrow::datatypes::SchemaRef;
-use tributary_lake::{DataFile, Table};
+use tributary_lake::{DataFile, DataWriter, Table};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
@@ -84,25 +84,28 @@ async fn rows_at(table: &Table, file: &DataFile, rows: &[u32]) -> Result<Vec<Rec
     Ok(found)
 }
 
-/// The rows of a file but those at `gone`, ascending, batch by batch.
+/// Writes the rows of a file but those at `gone`, ascending, batch by batch.
 ///
 /// # Errors
 /// Store errors.
-pub(crate) async fn survivors(table: &Table, file: &DataFile, gone: &[u32]) -> Result<Vec<RecordBatch>> {
+pub(crate) async fn copy_survivors(table: &Table, file: &DataFile, gone: &[u32], into: &mut DataWriter) -> Result<()> {
     let read = |source| Error::lake("read rows of", table.name(), source);
     let mut stream = table.read_file(file, None).await.map_err(read)?;
-    let (mut kept, mut first) = (Vec::new(), 0_u32);
+    let mut first = 0_u32;
     while let Some(batch) = stream.try_next().await.map_err(|error| read(error.into()))? {
         let stays = (0..batch.num_rows() as u32).filter(|row| gone.binary_search(&(first + row)).is_err());
         let stays = UInt32Array::from_iter_values(stays);
         first += batch.num_rows() as u32;
-        if stays.len() == batch.num_rows() {
-            kept.push(batch);
-        } else if !stays.is_empty() {
-            kept.push(take_record_batch(&batch, &stays).map_err(|error| Error::kernel(table.name(), error))?);
+        if !stays.is_empty() {
+            let rows = if stays.len() == batch.num_rows() {
+                batch
+            } else {
+                take_record_batch(&batch, &stays).map_err(|error| Error::kernel(table.name(), error))?
+            };
+            into.write(&rows).await.map_err(|source| Error::lake("write to", table.name(), source))?;
         }
     }
-    Ok(kept)
+    Ok(())
 }
 
 /// Every row of files.
@@ -114,7 +117,9 @@ pub(crate) async fn all(table: &Table, files: impl Iterator<Item = (usize, &Data
     let mut found = Vec::new();
     let mut places = Vec::new();
     for (number, file) in files {
-        let rows = survivors(table, file, &[]).await?;
+        let read = |source| Error::lake("read rows of", table.name(), source);
+        let rows: Vec<RecordBatch> =
+            table.read_file(file, None).await.map_err(read)?.try_collect().await.map_err(|error| read(error.into()))?;
         let count: usize = rows.iter().map(RecordBatch::num_rows).sum();
         places.extend((0..count as u32).map(|row| (number, row)));
         found.extend(rows);

@@ -259,9 +259,7 @@ impl StateWrite<'_> {
             let mut gone = removed.get(&number).cloned().unwrap_or_default();
             gone.sort_unstable();
             let mut writer = self.over.writer(self.options()).map_err(|source| self.lake_error("write to", source))?;
-            for batch in search::survivors(current, file, &gone).await? {
-                writer.write(&batch).await.map_err(|source| self.lake_error("write to", source))?;
-            }
+            search::copy_survivors(current, file, &gone, &mut writer).await?;
             self.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
         }
         Ok(())

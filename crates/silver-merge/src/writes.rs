@@ -11,7 +11,7 @@ use tributary_lake::{ChangeFile, ChangeWriter, DataFile, DataWriter, NewFile, Ta
 
 use crate::error::{Error, Result};
 use crate::plan::MergePlan;
-use crate::search::{Hits, survivors};
+use crate::search::{Hits, copy_survivors};
 use crate::target::Target;
 
 /// Files on their way into a commit.
@@ -115,9 +115,7 @@ impl<'a> Writes<'a> {
             gone.sort_unstable();
             let file = &self.files[file];
             let mut writer = self.table.writer(options(self.target, keys)).map_err(write)?;
-            for batch in survivors(self.table, file, &gone).await? {
-                writer.write(&batch).await.map_err(write)?;
-            }
+            copy_survivors(self.table, file, &gone, &mut writer).await?;
             adds.extend(writer.finish().await.map_err(write)?);
             removes.push(file.clone());
         }
