@@ -113,12 +113,13 @@ impl Decoder {
         }
         let policy = self.table.policy();
         let (after_found, before_found) = found;
+        let mut source = Source::default();
         let envelope = {
             let Self { plans, bare, table, reader, orders, .. } = &mut *self;
             let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
             let rules = Rules { policy, undeclared };
             let (rows, before) = (&mut table.rows, &mut table.before);
-            Envelope::read::<Halt>(&mut cursor, orders, |side, again, cursor| match side {
+            Envelope::read::<Halt>(&mut cursor, orders, &mut source, |side, again, cursor| match side {
                 Side::After => {
                     if again {
                         rows.iter_mut().for_each(|(_, column)| column.truncate(row));
@@ -157,8 +158,6 @@ impl Decoder {
         {
             return Ok(Verdict::Ignored(IgnoreReason::Signal));
         }
-        let mut envelope = envelope;
-        let source = envelope.source.take().unwrap_or_default();
         self.envelope_row(record, value, row, op, &payload, &envelope, &source, found)
     }
 
@@ -588,14 +587,7 @@ impl Decoder {
         if cursor.kind()? != Kind::Object {
             return Ok(Vec::new());
         }
-        let mut names = Vec::new();
-        let mut scratch = Vec::new();
-        let mut members = cursor.object()?;
-        while let Some(name) = cursor.member(&mut members)? {
-            names.push(String::from_utf8_lossy(name.resolve(&mut scratch)?).into_owned());
-            cursor.skip()?;
-        }
-        Ok(names)
+        names(&mut cursor)
     }
 
     /// Both halves of a key change, null in other rows.
@@ -607,8 +599,6 @@ impl Decoder {
         };
         let Some(value) = wanted else {
             if let Some((from, to)) = &mut self.table.key_changes {
-                from.truncate(row);
-                to.truncate(row);
                 from.push_null();
                 to.push_null();
             }
@@ -672,6 +662,18 @@ impl Decoder {
             layout.set(Field::new(&name, Slot::About(crate::layout::About::Source(crate::source::Member::Other)), Wire::Anything, false));
         }
         Ok(Some((layout, at)))
+    }
+
+    /// The keys of a bare message's row image, in their order; none when there is no such image.
+    pub(crate) fn row_names(&mut self, record: &Record<'_>) -> Vec<String> {
+        let Some(value) = record.value.and_then(utf8) else { return Vec::new() };
+        let Ok(Opened::Bare { at, .. }) = self.plans.open(value) else { return Vec::new() };
+        let image = if self.table.is_plain() || self.is_flattened() {
+            Some(at)
+        } else {
+            images(&mut Cursor::from(value, at)).ok().and_then(|(before, after)| after.or(before))
+        };
+        image.and_then(|at| names(&mut Cursor::from(value, at)).ok()).unwrap_or_default()
     }
 
     /// Whether a record's message has a schema block.
@@ -770,6 +772,18 @@ fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layou
             None => (bare, undeclared),
         },
     }
+}
+
+/// The keys of an object.
+fn names(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Broken> {
+    let mut names = Vec::new();
+    let mut scratch = Vec::new();
+    let mut members = cursor.object()?;
+    while let Some(name) = cursor.member(&mut members)? {
+        names.push(String::from_utf8_lossy(name.resolve(&mut scratch)?).into_owned());
+        cursor.skip()?;
+    }
+    Ok(names)
 }
 
 /// Where an envelope's row images are: before, after.

@@ -11,6 +11,8 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType};
 
+use crate::json::Cursor;
+use crate::placeholder::Placeholder;
 use crate::scalar::Scalar;
 
 /// Ten to the power of the index.
@@ -81,11 +83,6 @@ impl Bits {
         self.len += 1;
     }
 
-    fn push_zeros(&mut self, count: usize) {
-        self.len += count;
-        self.bytes.resize(self.len.div_ceil(8), 0);
-    }
-
     fn get(&self, at: usize) -> bool {
         self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
     }
@@ -106,59 +103,69 @@ impl Bits {
     }
 }
 
-/// Which rows are not null; bits only from the first null on.
+/// Which rows are not null: a byte a row, from the first null on.
 #[derive(Debug, Default)]
 struct Validity {
-    bits: Option<Bits>,
+    valid: Vec<bool>,
     len: usize,
+    nulls: usize,
 }
 
 impl Validity {
     #[inline(always)]
     fn push(&mut self, valid: bool) {
-        match &mut self.bits {
-            Some(bits) => bits.push(valid),
-            None if valid => {}
-            None => self.first_null(),
+        if !valid && self.nulls == 0 {
+            self.valid.resize(self.len, true);
+        }
+        self.nulls += usize::from(!valid);
+        if self.nulls > 0 {
+            self.valid.push(valid);
         }
         self.len += 1;
     }
 
     fn push_nulls(&mut self, count: usize) {
-        if count > 0 && self.bits.is_none() {
-            self.push(false);
-            return self.push_nulls(count - 1);
+        if self.nulls == 0 {
+            self.valid.resize(self.len, true);
         }
-        if let Some(bits) = &mut self.bits {
-            bits.push_zeros(count);
-        }
+        self.nulls += count;
         self.len += count;
-    }
-
-    #[cold]
-    fn first_null(&mut self) {
-        let mut bits = Bits { bytes: vec![0xff; self.len / 8], len: self.len / 8 * 8 };
-        (0..self.len % 8).for_each(|_| bits.push(true));
-        bits.push(false);
-        self.bits = Some(bits);
+        self.valid.resize(self.len, false);
     }
 
     #[inline]
     fn is_valid(&self, row: usize) -> bool {
-        row < self.len && self.bits.as_ref().is_none_or(|bits| bits.get(row))
+        row < self.len && (self.nulls == 0 || self.valid.get(row) == Some(&true))
     }
 
     fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-        if let Some(bits) = &mut self.bits {
-            bits.truncate(len);
+        if len < self.len {
+            if self.nulls > 0 {
+                self.nulls -= self.valid[len..].iter().filter(|valid| !**valid).count();
+                self.valid.truncate(len);
+            }
+            self.len = len;
         }
     }
 
     fn take(&mut self) -> Option<NullBuffer> {
+        let nulls = (self.nulls > 0).then(|| NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(packed(&self.valid)), 0, self.len)));
+        self.valid.clear();
         self.len = 0;
-        self.bits.take().map(|mut bits| NullBuffer::new(bits.take()))
+        self.nulls = 0;
+        nulls
     }
+}
+
+/// Eight bools a byte, the first lowest.
+fn packed(bools: &[bool]) -> Vec<u8> {
+    let bits = |eight: &[bool]| eight.iter().rev().fold(0, |bits: u8, bit| bits << 1 | u8::from(*bit));
+    let (whole, rest) = bools.as_chunks::<8>();
+    let mut bytes: Vec<u8> = whole.iter().map(|eight| bits(eight)).collect();
+    if !rest.is_empty() {
+        bytes.push(bits(rest));
+    }
+    bytes
 }
 
 #[derive(Debug)]
@@ -364,6 +371,28 @@ impl Column {
         true
     }
 
+    /// Appends a day to a `date` column without ado; `false` = it is another type.
+    #[inline(always)]
+    pub(crate) fn push_day(&mut self, day: i32) -> bool {
+        match &mut self.values {
+            Values::Date(values) => values.push(day),
+            _ => return false,
+        }
+        self.nulls.push(true);
+        true
+    }
+
+    /// Appends to a `boolean` column without ado; `false` = it is another type.
+    #[inline(always)]
+    pub(crate) fn push_boolean(&mut self, value: bool) -> bool {
+        match &mut self.values {
+            Values::Boolean(values) => values.push(value),
+            _ => return false,
+        }
+        self.nulls.push(true);
+        true
+    }
+
     /// Appends an unscaled number to a `decimal` column of this very scale, where it fits; `false` = it does not.
     #[inline(always)]
     pub(crate) fn push_unscaled(&mut self, unscaled: i64, scale: i32) -> bool {
@@ -381,15 +410,29 @@ impl Column {
         true
     }
 
-    /// Appends text, to a `string` column without ado.
+    /// Takes a string without escapes from JSON text. `None` = it is something else or goes elsewhere, nothing has happened;
+    /// else whether it was the placeholder of a value that was not sent, which is null here.
     #[inline(always)]
-    pub(crate) fn push_text(&mut self, text: &[u8]) -> Result<(), Refused> {
-        match &mut self.values {
-            Values::Text(values) => values.push(text)?,
-            _ => return self.push(Scalar::Text(text)),
+    pub(crate) fn copy_text(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> Option<bool> {
+        let Values::Text(values) = &mut self.values else { return None };
+        let start = values.data.len();
+        if !cursor.copy_plain_text(&mut values.data) {
+            values.data.truncate(start);
+            return None;
         }
-        self.nulls.push(true);
-        Ok(())
+        let unavailable = placeholder.is_text(values.data.get(start..)?);
+        if unavailable {
+            values.data.truncate(start);
+        }
+        // What exceeds 2 GiB is taken back and refused on the way that says so.
+        let Ok(offset) = i32::try_from(values.data.len()) else {
+            *cursor = cursor.back_to(cursor.at() - (values.data.len() - start) - 2);
+            values.data.truncate(start);
+            return None;
+        };
+        values.offsets.push(offset);
+        self.nulls.push(!unavailable);
+        Some(unavailable)
     }
 
     /// Appends to an `integer` column; anything else is refused.
@@ -512,7 +555,10 @@ impl Column {
         let rows = self.len();
         match &mut self.values {
             Values::Struct(fields) => {
-                fields.iter_mut().for_each(|(_, field)| field.fill(rows));
+                // They lag together, so the last tells of all.
+                if fields.last().is_some_and(|(_, field)| field.len() < rows) {
+                    fields.iter_mut().for_each(|(_, field)| field.fill(rows));
+                }
                 Some(fields)
             }
             _ => None,

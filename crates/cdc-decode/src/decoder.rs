@@ -384,7 +384,22 @@ impl Decoder {
             field.slot = Slot::Rescue;
         }
         self.set_field(field);
+        self.arrange(record);
         Verdict::Again
+    }
+
+    /// Puts the fields of bare rows into the order of a message, those among them that are null so far included, so that each
+    /// is found where it is expected.
+    fn arrange(&mut self, record: &Record<'_>) {
+        let names = self.row_names(record);
+        for name in &names {
+            if !self.bare.fields.iter().any(|field| field.name == *name) {
+                let field = self.table.open_field(name);
+                self.bare.set(field);
+            }
+        }
+        let place = |field: &Field| names.iter().position(|name| *name == field.name).unwrap_or(usize::MAX);
+        self.bare.fields.sort_by_cached_key(place);
     }
 
     fn set_field(&mut self, field: Field) {

@@ -1,8 +1,9 @@
 //! Debezium's envelope: before, after, source and the operation.
 
 use crate::json::{Broken, Cursor, Kind, Text};
-use crate::order::{Found, Order};
+use crate::order::{Order, Place};
 use crate::source::{self, Source};
+use crate::template::Template;
 
 /// A row image of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +26,6 @@ pub(crate) enum Side {
 #[derive(Debug, Default)]
 pub(crate) struct Envelope<'a> {
     pub op: Option<Text<'a>>,
-    pub source: Option<Source<'a>>,
     /// When the connector handled the change, ms since the epoch.
     pub handled_ms: Option<i64>,
     /// The transaction's id, when the connector gives transaction metadata.
@@ -66,11 +66,11 @@ impl Member {
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     envelope: Order<Member>,
-    source: Order<source::Member>,
+    source: Template<source::Member>,
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an envelope; each row image goes to `image`, which must take the object at the cursor and is told whether that
+    /// Reads an envelope and its source block; each row image goes to `image`, which must take the object at the cursor and is told whether that
     /// side has come before.
     ///
     /// # Errors
@@ -79,44 +79,53 @@ impl<'a> Envelope<'a> {
     pub(crate) fn read<E: From<Broken>>(
         cursor: &mut Cursor<'a>,
         orders: &mut Orders,
+        source: &mut Source<'a>,
         mut image: impl FnMut(Side, bool, &mut Cursor<'a>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut envelope = Self::default();
-        let mut members = cursor.object()?;
-        let mut at = 0;
-        while let Some((member, found)) = orders.envelope.next(cursor, &mut members, &mut at, Member::named)? {
-            match (member, found) {
-                (Member::Other, Found::Next) => cursor.skip()?,
-                (Member::Before | Member::After | Member::Source | Member::Transaction, Found::Next) => {
-                    if cursor.peek()? == b'{' {
-                        match member {
-                            Member::Before => {
-                                let again = envelope.see_image(Side::Before, Image::At(cursor.at()));
-                                image(Side::Before, again, cursor)?;
-                            }
-                            Member::After => {
-                                let again = envelope.see_image(Side::After, Image::At(cursor.at()));
-                                image(Side::After, again, cursor)?;
-                            }
-                            Member::Source => {
-                                envelope.duplicates += u64::from(envelope.source.is_some());
-                                envelope.source = Some(Source::read(cursor, &mut orders.source)?);
-                            }
-                            _ => envelope.transaction = transaction_id(cursor)?,
-                        }
-                    } else {
+        let mut seen_source = false;
+        let mut place = Place::default();
+        while let Some(member) = orders.envelope.next(cursor, &mut place, Member::named)? {
+            match member {
+                Member::Other => {
+                    if !cursor.skip_plain() {
                         cursor.skip()?;
-                        envelope.see_null(member);
                     }
                 }
-                (Member::Op, Found::Next) if cursor.peek()? == b'"' => envelope.see_op(cursor.text()?),
-                (Member::TsMs, Found::Next) if matches!(cursor.peek()?, b'-' | b'0'..=b'9') => {
-                    envelope.handled_ms = cursor.number()?.integer;
+                Member::Op => match cursor.plain_text() {
+                    Some(raw) => envelope.see_op(Text { raw, escaped: false }),
+                    None => cursor.skip()?,
+                },
+                Member::TsMs => match cursor.small_integer() {
+                    Some(ms) => envelope.handled_ms = Some(ms),
+                    None => cursor.skip()?,
+                },
+                Member::Before | Member::After | Member::Source | Member::Transaction => {
+                    if cursor.peek()? != b'{' {
+                        cursor.skip()?;
+                        envelope.see_null(member);
+                        continue;
+                    }
+                    match member {
+                        Member::Before => {
+                            let again = envelope.see_image(Side::Before, Image::At(cursor.at()));
+                            image(Side::Before, again, cursor)?;
+                        }
+                        Member::After => {
+                            let again = envelope.see_image(Side::After, Image::At(cursor.at()));
+                            image(Side::After, again, cursor)?;
+                        }
+                        Member::Source => {
+                            if seen_source {
+                                envelope.duplicates += 1;
+                                *source = Source::default();
+                            }
+                            seen_source = true;
+                            source.fill(cursor, &mut orders.source)?;
+                        }
+                        _ => envelope.transaction = transaction_id(cursor)?,
+                    }
                 }
-                (Member::Op | Member::TsMs, Found::Next) => cursor.skip()?,
-                (Member::Op, Found::Text(text)) => envelope.see_op(text),
-                (Member::TsMs, Found::Number(_, integer)) => envelope.handled_ms = integer,
-                (member, _) => envelope.see_null(member),
             }
         }
         Ok(envelope)

@@ -271,7 +271,6 @@ impl<'a> Cursor<'a> {
     /// Takes digits, eight at a time, and gives their value, which is right for up to 19 of them.
     #[inline(always)]
     fn magnitude(&mut self) -> u64 {
-        const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
         let mut magnitude: u64 = 0;
         while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
             let (count, value) = eight_digits(u64::from_le_bytes(*chunk));
@@ -389,40 +388,194 @@ impl<'a> Cursor<'a> {
         self.key().map(Some)
     }
 
-    /// Takes a text that stood here last time, if it does again and a member ends behind it.
+    /// Takes a whole number of at most 18 digits that a member or element ends behind. `None` = something else, nothing taken.
     #[inline(always)]
-    pub(crate) fn same(&mut self, token: &Token) -> Option<&'a [u8]> {
-        if !token.is_at(self.bytes, self.at) {
+    pub(crate) fn small_integer(&mut self) -> Option<i64> {
+        let negative = self.bytes.get(self.at) == Some(&b'-');
+        let start = self.at + usize::from(negative);
+        let window: &[u8; WINDOW] = self.bytes.get(start..)?.first_chunk()?;
+        let [first, second, third] = words(window);
+        let (mut count, mut magnitude) = eight_digits(first);
+        let mut behind = first >> (8 * count.min(7));
+        if count == 8 {
+            let (more, value) = eight_digits(second);
+            magnitude = magnitude * TENS[more] + value;
+            behind = second >> (8 * more.min(7));
+            count += more;
+            if more == 8 {
+                let (more, value) = eight_digits(third);
+                if more > 2 {
+                    return None;
+                }
+                magnitude = magnitude * TENS[more] + value;
+                behind = third >> (8 * more);
+                count += more;
+            }
+        }
+        let leading_zero = first as u8 == b'0' && count != 1;
+        if count == 0 || leading_zero || !matches!(behind as u8, b',' | b'}' | b']') {
             return None;
         }
-        let end = self.at + token.bytes.len();
-        if !matches!(self.bytes.get(end), Some(b',' | b'}')) {
+        self.at = start + count;
+        let magnitude = magnitude.cast_signed();
+        Some(if negative { -magnitude } else { magnitude })
+    }
+
+    /// Takes a string without escapes. `None` = something else, nothing taken.
+    #[inline(always)]
+    pub(crate) fn plain_text(&mut self) -> Option<&'a [u8]> {
+        if self.bytes.get(self.at) != Some(&b'"') {
             return None;
         }
-        let text = self.since_to(end);
-        self.at = end;
-        Some(text)
+        let start = self.at + 1;
+        let mut end = start;
+        loop {
+            let word = u64::from_le_bytes(*self.bytes.get(end..)?.first_chunk()?);
+            let found = special(word);
+            if found == 0 {
+                end += 8;
+                continue;
+            }
+            let bit = found.trailing_zeros() & !7;
+            if (word >> bit) as u8 != b'"' {
+                return None;
+            }
+            end += (bit / 8) as usize;
+            break;
+        }
+        self.at = end + 1;
+        self.bytes.get(start..end)
     }
 
+    /// Takes a string without escapes and appends it. `false` = something else, nothing taken, but `out` may have grown.
     #[inline(always)]
-    fn since_to(&self, end: usize) -> &'a [u8] {
-        self.bytes.get(self.at..end).unwrap_or_default()
+    pub(crate) fn copy_plain_text(&mut self, out: &mut Vec<u8>) -> bool {
+        if self.bytes.get(self.at) != Some(&b'"') {
+            return false;
+        }
+        let room = out.len();
+        let start = self.at + 1;
+        let mut end = start;
+        loop {
+            let Some(chunk) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<8>) else { return false };
+            let word = u64::from_le_bytes(*chunk);
+            let found = special(word);
+            // Whole chunks are copied, what is too much is cut off again.
+            out.extend_from_slice(chunk);
+            if found == 0 {
+                end += 8;
+                continue;
+            }
+            let bit = found.trailing_zeros() & !7;
+            if (word >> bit) as u8 != b'"' {
+                return false;
+            }
+            end += (bit / 8) as usize;
+            break;
+        }
+        out.truncate(room + end - start);
+        self.at = end + 1;
+        true
     }
 
-    /// Takes the comma before a member, or the closing brace; `false` = the object has ended.
+    /// Takes digits of a number of at most 16 and what is expected behind them, up to eight bytes.
     #[inline(always)]
-    pub(crate) fn next_member(&mut self, members: &mut Members) -> Result<bool, Broken> {
-        self.more(b'}', &mut members.first)
+    pub(crate) fn digits_before(&mut self, behind: &[u8]) -> Option<u64> {
+        let window: &[u8; WINDOW] = self.bytes.get(self.at..)?.first_chunk()?;
+        let [first, second, _] = words(window);
+        let (mut count, mut value) = eight_digits(first);
+        if count == 8 {
+            let (more, low) = eight_digits(second);
+            value = value * TENS[more] + low;
+            count += more;
+        }
+        if !matches!(count, 1..16) || !self.bytes.get(self.at + count..)?.starts_with(behind) {
+            return None;
+        }
+        self.at += count + behind.len();
+        Some(value)
     }
 
-    /// Takes a key that is expected, if it comes.
+    /// Takes what is expected, if it comes.
     #[inline(always)]
-    pub(crate) fn key_like(&mut self, token: &Token) -> bool {
+    pub(crate) fn literal(&mut self, text: &[u8]) -> bool {
+        let here = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(text));
+        if here {
+            self.at += text.len();
+        }
+        here
+    }
+
+    /// Takes a short number, a string without escapes or `null`. `false` = something else, nothing taken.
+    #[inline(always)]
+    pub(crate) fn skip_plain(&mut self) -> bool {
+        match self.bytes.get(self.at) {
+            Some(b'"') => self.plain_text().is_some(),
+            Some(b'1'..=b'9') => {
+                let mut end = self.at;
+                while let Some(chunk) = self.bytes.get(end..).and_then(<[u8]>::first_chunk) {
+                    let count = digit_count(u64::from_le_bytes(*chunk));
+                    end += count;
+                    if count < 8 {
+                        break;
+                    }
+                }
+                let ends = matches!(self.bytes.get(end), Some(b',' | b'}' | b']'));
+                if ends {
+                    self.at = end;
+                }
+                ends
+            }
+            Some(b'n') => self.word(b"null").is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Takes what is expected, byte by byte, if it comes.
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, token: &Token) -> bool {
         let here = token.is_at(self.bytes, self.at);
         if here {
             self.at += token.bytes.len();
         }
         here
+    }
+
+    /// Takes one byte, if it comes at once.
+    #[inline(always)]
+    pub(crate) fn byte(&mut self, byte: u8) -> bool {
+        let here = self.bytes.get(self.at) == Some(&byte);
+        self.at += usize::from(here);
+        here
+    }
+
+    /// How many bytes from here on are those of another text from `from` on.
+    #[inline]
+    pub(crate) fn common(&self, other: &[u8], from: usize) -> usize {
+        const BLOCK: usize = 16;
+        let (mine, theirs) = (self.bytes.get(self.at..).unwrap_or_default(), other.get(from..).unwrap_or_default());
+        let blocks = mine.as_chunks::<BLOCK>().0.iter().zip(theirs.as_chunks::<BLOCK>().0);
+        let same = BLOCK * blocks.take_while(|(mine, theirs)| mine == theirs).count();
+        let (mine, theirs) = (mine.get(same..).unwrap_or_default(), theirs.get(same..).unwrap_or_default());
+        match (mine.first_chunk::<BLOCK>(), theirs.first_chunk::<BLOCK>()) {
+            (Some(mine), Some(theirs)) => {
+                let differing = u128::from_le_bytes(*mine) ^ u128::from_le_bytes(*theirs);
+                same + (differing.trailing_zeros() / 8) as usize
+            }
+            _ => same + mine.iter().zip(theirs).take_while(|(mine, theirs)| mine == theirs).count(),
+        }
+    }
+
+    /// Bytes from here on.
+    #[inline(always)]
+    pub(crate) fn ahead(&self, from: usize, to: usize) -> &'a [u8] {
+        self.bytes.get(self.at + from..self.at + to).unwrap_or_default()
+    }
+
+    /// Goes on by so many bytes that have been looked at.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.at += bytes;
     }
 
     /// Takes a key and its colon.
@@ -478,48 +631,60 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A piece of JSON text without blanks (a key with its quotes and colon, or a whole member), made for being compared quickly.
+/// A key in JSON text without blanks, with its quotes, its colon and what stands before it, made for being compared quickly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     bytes: Vec<u8>,
-    /// Its first eight bytes, or all of them with zeros behind.
-    head: u64,
-    /// Its last eight bytes; 0 when it is shorter.
-    tail: u64,
-    /// The bytes of `head` that count.
-    mask: u64,
+    /// Its first 24 bytes, zeros behind it.
+    words: [u64; WORDS],
+    /// The bits of `words` that count.
+    masks: [u64; WORDS],
 }
 
+const WORDS: usize = 3;
+const WINDOW: usize = WORDS * 8;
+
 impl Token {
-    /// The token of a key whose inside, escapes included, is this.
-    pub(crate) fn of_key(raw: &[u8]) -> Self {
-        Self::new([b"\"", raw, b"\":"].concat())
+    /// The token of a key whose inside, escapes included, is this: quotes and colon added, and in front what comes before it,
+    /// an opening brace or a comma.
+    pub(crate) fn of_key(first: bool, raw: &[u8]) -> Self {
+        Self::new([if first { b"{\"" } else { b",\"" }, raw, b"\":"].concat())
     }
 
-    /// The token of a text.
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        let mut first = [0; 8];
-        let short = bytes.len().min(8);
-        first[..short].copy_from_slice(&bytes[..short]);
-        let mask = if short == 8 { u64::MAX } else { (1 << (8 * short)) - 1 };
-        let tail = bytes.last_chunk().map_or(0, |last| u64::from_le_bytes(*last));
-        Self { head: u64::from_le_bytes(first), tail, mask, bytes }
+    fn new(bytes: Vec<u8>) -> Self {
+        let mut window = [0; WINDOW];
+        let mut mask = [0; WINDOW];
+        for (at, byte) in bytes.iter().enumerate().take(WINDOW) {
+            window[at] = *byte;
+            mask[at] = 0xff;
+        }
+        Self { words: words(&window), masks: words(&mask), bytes }
     }
 
     #[inline(always)]
     fn is_at(&self, text: &[u8], at: usize) -> bool {
-        let Some(rest) = text.get(at..) else { return false };
-        let Some(head) = rest.first_chunk() else { return rest.starts_with(&self.bytes) };
-        if u64::from_le_bytes(*head) & self.mask != self.head {
-            return false;
+        let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) else { return self.is_at_end(text, at) };
+        let here = words(window);
+        let mut differing = 0;
+        for word in 0..WORDS {
+            differing |= here[word] & self.masks[word] ^ self.words[word];
         }
-        let length = self.bytes.len();
-        if length <= 8 {
-            return true;
-        }
-        let Some(last) = rest.get(..length).and_then(<[u8]>::last_chunk) else { return false };
-        u64::from_le_bytes(*last) == self.tail && (length <= 16 || rest.starts_with(&self.bytes))
+        differing == 0 && (self.bytes.len() <= WINDOW || self.is_at_end(text, at))
     }
+
+    #[cold]
+    fn is_at_end(&self, text: &[u8], at: usize) -> bool {
+        text.get(at..).is_some_and(|rest| rest.starts_with(&self.bytes))
+    }
+}
+
+#[inline(always)]
+fn words(window: &[u8; WINDOW]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, chunk) in words.iter_mut().zip(window.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*chunk);
+    }
+    words
 }
 
 /// Where in an object the cursor is.
@@ -528,24 +693,38 @@ pub(crate) struct Members {
     first: bool,
 }
 
+impl Members {
+    /// Behind a first member.
+    pub(crate) fn inside() -> Self {
+        Self { first: false }
+    }
+}
+
 /// Where in an array the cursor is.
 #[derive(Debug)]
 pub(crate) struct Elements {
     first: bool,
 }
 
+const TENS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// How many of eight characters are digits up to the first that is none.
+#[inline(always)]
+fn digit_count(word: u64) -> usize {
+    let values = word ^ 0x3030_3030_3030_3030;
+    // A byte above 9 reaches the high bit; a carry out of it only disturbs bytes behind the first such.
+    let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & HIGH;
+    (others.trailing_zeros() / 8) as usize
+}
+
 /// How many of eight characters are digits up to the first that is none, and their value.
 #[inline(always)]
 fn eight_digits(word: u64) -> (usize, u64) {
-    let values = word ^ 0x3030_3030_3030_3030;
-    // A byte above 9 reaches the high bit; a carry out of it only disturbs bytes behind the first such.
-    let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
-    let count = (others.trailing_zeros() / 8) as usize;
-    if count == 0 {
-        return (0, 0);
-    }
-    // The digits moved to the end, zeros in front.
-    let values = values << (64 - 8 * count);
+    let count = digit_count(word);
+    // The digits moved to the end, zeros in front; with none of them nothing is left.
+    let values = (word ^ 0x3030_3030_3030_3030).checked_shl(64 - 8 * u32::try_from(count).unwrap_or(0)).unwrap_or(0);
     let pairs = values.wrapping_mul(10).wrapping_add(values >> 8);
     let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
     let high = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
@@ -555,22 +734,25 @@ fn eight_digits(word: u64) -> (usize, u64) {
 /// How many bytes from the start are neither quote, backslash nor control character.
 #[inline]
 fn plain_length(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     let mut length = 0;
     for chunk in bytes.as_chunks::<8>().0 {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * 0x22);
-        let slash = word ^ (ONES * 0x5c);
-        let found = (quote.wrapping_sub(ONES) & !quote) | (slash.wrapping_sub(ONES) & !slash) | (word.wrapping_sub(ONES * 0x20) & !word);
-        let found = found & HIGH;
+        let found = special(u64::from_le_bytes(*chunk));
         if found != 0 {
-            // The lowest mark is true; only marks above it may be echoes of a borrow.
             return length + (found.trailing_zeros() / 8) as usize;
         }
         length += 8;
     }
     length + bytes[length..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)).count()
+}
+
+/// Marks in eight bytes, lowest first; the first mark is at a quote, backslash or control character, and none is before it.
+/// Only marks above it may be echoes of a borrow.
+#[inline(always)]
+fn special(word: u64) -> u64 {
+    let quote = word ^ (ONES * 0x22);
+    let slash = word ^ (ONES * 0x5c);
+    let found = (quote.wrapping_sub(ONES) & !quote) | (slash.wrapping_sub(ONES) & !slash) | (word.wrapping_sub(ONES * 0x20) & !word);
+    found & HIGH
 }
 
 /// Resolves the escapes of a string whose form has been checked.

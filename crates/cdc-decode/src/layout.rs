@@ -1,6 +1,6 @@
 //! Which field of a message goes where.
 
-use crate::json::{Broken, Cursor, Members, Text, Token};
+use crate::json::{Broken, Cursor, Members, Token};
 use crate::source::Member;
 use crate::wire::Wire;
 
@@ -55,6 +55,7 @@ impl About {
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
     token: Token,
+    first_token: Token,
     /// The field's name.
     pub name: String,
     /// Where it goes.
@@ -70,7 +71,7 @@ impl Field {
         let mut quoted = Vec::new();
         crate::json::write_text(name.as_bytes(), &mut quoted);
         let raw = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-        Self { token: Token::of_key(raw), name: name.to_owned(), slot, wire, shows_null }
+        Self { token: Token::of_key(false, raw), first_token: Token::of_key(true, raw), name: name.to_owned(), slot, wire, shows_null }
     }
 }
 
@@ -78,6 +79,15 @@ impl Field {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub fields: Vec<Field>,
+}
+
+/// Where in a row the reading is.
+#[derive(Debug, Default)]
+pub(crate) struct Row {
+    /// The field expected next.
+    at: usize,
+    /// Whether a member has been taken.
+    inside: bool,
 }
 
 /// The next field of a row.
@@ -91,28 +101,33 @@ pub(crate) enum Next<'l> {
 }
 
 impl Layout {
-    /// Takes the next key; `at` is where it is expected.
+    /// Takes the next key.
     #[inline(always)]
-    pub(crate) fn next(&self, cursor: &mut Cursor<'_>, members: &mut Members, at: &mut usize) -> Result<Next<'_>, Broken> {
-        if !cursor.next_member(members)? {
-            return Ok(Next::End);
-        }
-        if let Some(field) = self.fields.get(*at)
-            && cursor.key_like(&field.token)
+    pub(crate) fn next(&self, cursor: &mut Cursor<'_>, row: &mut Row) -> Result<Next<'_>, Broken> {
+        if let Some(field) = self.fields.get(row.at)
+            && cursor.expect(if row.inside { &field.token } else { &field.first_token })
         {
-            *at += 1;
+            row.at += 1;
+            row.inside = true;
             return Ok(Next::Field(field));
         }
-        self.search(cursor.key()?, at)
+        if row.inside && cursor.byte(b'}') {
+            return Ok(Next::End);
+        }
+        self.search(cursor, row)
     }
 
     /// Finds a field that is not the expected one.
-    fn search(&self, key: Text<'_>, at: &mut usize) -> Result<Next<'_>, Broken> {
+    #[cold]
+    fn search(&self, cursor: &mut Cursor<'_>, row: &mut Row) -> Result<Next<'_>, Broken> {
+        let mut members = if row.inside { Members::inside() } else { cursor.object()? };
+        row.inside = true;
+        let Some(key) = cursor.member(&mut members)? else { return Ok(Next::End) };
         let mut scratch = Vec::new();
         let name = key.resolve(&mut scratch)?;
         match self.fields.iter().position(|field| field.name.as_bytes() == name) {
             Some(found) => {
-                *at = found + 1;
+                row.at = found + 1;
                 Ok(self.fields.get(found).map_or(Next::End, Next::Field))
             }
             None => Ok(Next::Unknown(String::from_utf8_lossy(name).into_owned())),

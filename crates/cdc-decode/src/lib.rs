@@ -26,6 +26,7 @@ mod scalar;
 mod source;
 mod system;
 mod table;
+mod template;
 mod time;
 mod wire;
 mod wrapped;

@@ -18,15 +18,21 @@ const PADDING: GeneralPurposeConfig =
 const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING);
 
-/// What became of a value. In every case the column has one more row.
+/// What became of a value. Unless it failed, the column has one more row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// It is in the column, null included.
+    /// It is in the column.
     Done,
+    /// It is null.
+    Null,
     /// It was not sent because it did not change; the column holds null.
     Unavailable,
     /// The column's type has no such value; the column holds null.
     Lost(Lost),
+    /// It is in the column, but for fields that the column does not have ([`Reader::extras`]).
+    Extras,
+    /// It could not be read ([`Reader::problem`]); the column may hold part of it and must be cut back.
+    Failed,
 }
 
 /// Values that sources have and our types do not.
@@ -88,6 +94,7 @@ pub(crate) struct Reader {
     pub duplicates: u64,
     /// Fields of nested objects that their column does not have, with their JSON text.
     pub extras: Vec<(String, Vec<u8>)>,
+    problem: Option<Problem>,
 }
 
 enum Outcome<'a> {
@@ -98,57 +105,112 @@ enum Outcome<'a> {
 
 impl Reader {
     pub(crate) fn new(placeholder: Placeholder) -> Self {
-        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new() }
+        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new(), problem: None }
+    }
+
+    /// What was wrong with the value that failed.
+    pub(crate) fn problem(&mut self) -> Problem {
+        self.problem.take().unwrap_or(Problem::Json(Broken::Short))
     }
 
     /// Reads the next value into a column.
     #[inline]
-    pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
-        match (wire, cursor.peek()?) {
-            (_, b'n') => {
-                cursor.null()?;
-                column.push_null();
-                Ok(Read::Done)
-            }
-            // The commonest first and without a call; everything else behind one.
-            (Wire::Integer(_), b'-' | b'0'..=b'9') => {
-                let number = cursor.number()?;
-                match number.integer {
-                    Some(value) => column.push_whole(value).map_err(|refused| refusal(refused, column, Scalar::Integer(value), wire))?,
-                    None => push(column, Scalar::Number(number.raw), wire)?,
-                }
-                Ok(Read::Done)
-            }
-            (Wire::Text | Wire::Anything, b'"') => {
-                let text = cursor.text()?.resolve(&mut self.text)?;
-                if self.placeholder.is_text(text) {
-                    column.push_null();
-                    return Ok(Read::Unavailable);
-                }
-                column.push_text(text).map_err(|refused| refusal(refused, column, Scalar::Text(text), wire))?;
-                Ok(Read::Done)
-            }
-            (Wire::Instant { .. } | Wire::WallClock(_), b'"') => {
+    pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Read {
+        // The commonest first and without a call.
+        match wire {
+            Wire::Text | Wire::Anything => match column.copy_text(cursor, &self.placeholder) {
+                Some(false) => return Read::Done,
+                Some(true) => return Read::Unavailable,
+                None => {}
+            },
+            Wire::Integer(_) => {
                 let start = cursor.at();
-                match parse_usual(cursor.text()?.raw) {
-                    Some(micros) if column.push_micros(micros) => Ok(Read::Done),
-                    _ => {
-                        *cursor = cursor.back_to(start);
-                        self.leaf(cursor, wire, column)
+                if let Some(value) = cursor.small_integer() {
+                    if column.push_whole(value).is_ok() {
+                        return Read::Done;
                     }
+                    *cursor = cursor.back_to(start);
                 }
             }
-            (Wire::Unscaled { scale, .. }, b'"') => {
+            Wire::Date => {
                 let start = cursor.at();
-                match short_base64(cursor.text()?.raw) {
-                    Some(unscaled) if column.push_unscaled(unscaled, *scale) => Ok(Read::Done),
-                    _ => {
-                        *cursor = cursor.back_to(start);
-                        self.leaf(cursor, wire, column)
+                if let Some(days) = cursor.small_integer() {
+                    if let Ok(day) = i32::try_from(days)
+                        && DATE_RANGE.contains(&days)
+                        && column.push_day(day)
+                    {
+                        return Read::Done;
                     }
+                    *cursor = cursor.back_to(start);
                 }
             }
-            (Wire::Array(_) | Wire::Struct(_) | Wire::Map(..), _) => self.nested(cursor, wire, column),
+            Wire::Boolean => {
+                let start = cursor.at();
+                let value = cursor.literal(b"true");
+                if (value || cursor.literal(b"false")) && column.push_boolean(value) {
+                    return Read::Done;
+                }
+                *cursor = cursor.back_to(start);
+            }
+            Wire::WallClock(Some(Unit::Micros)) => {
+                let start = cursor.at();
+                if let Some(micros) = cursor.small_integer() {
+                    // Infinite ones have more digits than a small integer.
+                    if column.push_micros(micros) {
+                        return Read::Done;
+                    }
+                    *cursor = cursor.back_to(start);
+                }
+            }
+            Wire::Instant { .. } | Wire::WallClock(_) => {
+                let start = cursor.at();
+                if let Some(text) = cursor.plain_text() {
+                    if let Some(micros) = parse_usual(text)
+                        && column.push_micros(micros)
+                    {
+                        return Read::Done;
+                    }
+                    *cursor = cursor.back_to(start);
+                }
+            }
+            Wire::Unscaled { scale, .. } => {
+                let start = cursor.at();
+                if let Some(text) = cursor.plain_text() {
+                    if let Some(unscaled) = short_base64(text)
+                        && column.push_unscaled(unscaled, *scale)
+                    {
+                        return Read::Done;
+                    }
+                    *cursor = cursor.back_to(start);
+                }
+            }
+            _ => {}
+        }
+        if cursor.literal(b"null") {
+            column.push_null();
+            return Read::Null;
+        }
+        self.read_any(cursor, wire, column)
+    }
+
+    fn read_any(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Read {
+        match self.try_read(cursor, wire, column) {
+            Ok(Read::Done) if !self.extras.is_empty() => Read::Extras,
+            Ok(read) => read,
+            Err(problem) => {
+                self.problem = Some(problem);
+                Read::Failed
+            }
+        }
+    }
+
+    fn try_read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
+        if cursor.null()? {
+            column.push_null();
+            return Ok(Read::Null);
+        }
+        match wire {
+            Wire::Array(_) | Wire::Struct(_) | Wire::Map(..) => self.nested(cursor, wire, column),
             _ => self.leaf(cursor, wire, column),
         }
     }
@@ -340,7 +402,7 @@ impl Reader {
                 let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
                 let mut elements = cursor.array()?;
                 while cursor.element(&mut elements)? {
-                    self.read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
+                    self.try_read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
                 }
             }
             (Wire::Struct(wires), Kind::Object) => {
@@ -356,7 +418,7 @@ impl Reader {
                     }
                     let name = name.resolve(&mut self.text)?;
                     push(keys, Scalar::Text(name), key)?;
-                    self.read(cursor, value, values)?;
+                    self.try_read(cursor, value, values)?;
                 }
             }
             (Wire::Map(key, value), Kind::Array) => {
@@ -367,11 +429,11 @@ impl Reader {
                     if !cursor.element(&mut pair)? || cursor.kind()? == Kind::Null {
                         return Err(wrong(Kind::Array, wire));
                     }
-                    self.read(cursor, key, keys)?;
+                    self.try_read(cursor, key, keys)?;
                     if !cursor.element(&mut pair)? {
                         return Err(wrong(Kind::Array, wire));
                     }
-                    self.read(cursor, value, values)?;
+                    self.try_read(cursor, value, values)?;
                     if cursor.element(&mut pair)? {
                         return Err(wrong(Kind::Array, wire));
                     }
@@ -407,8 +469,8 @@ impl Reader {
                 cursor.kind()?;
                 cursor.at()
             };
-            match self.read(cursor, wire, field) {
-                Ok(Read::Done) => {}
+            match self.try_read(cursor, wire, field) {
+                Ok(Read::Done | Read::Null | Read::Extras | Read::Failed) => {}
                 Ok(Read::Unavailable | Read::Lost(_)) => self.extras.push((String::new(), cursor.since(start).to_vec())),
                 Err(problem) => return Err(around(problem, &DataType::String)),
             }

@@ -39,7 +39,7 @@ impl Repeats {
         if let Some(last) = self.runs.last_mut() {
             let same = match (last.value, value) {
                 (None, None) => true,
-                (Some((start, end)), Some(value)) => self.text.get(start..end) == Some(value),
+                (Some((start, end)), Some(value)) => self.text.get(start..end).is_some_and(|last| same(last, value)),
                 _ => false,
             };
             if same {
@@ -110,6 +110,19 @@ impl Repeats {
             valid.append_n(run.end - valid.len(), run.value.is_some());
         }
         Some(NullBuffer::new(valid.finish()))
+    }
+}
+
+/// Whether two texts are equal; short ones, as names are, without a call.
+#[inline(always)]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let ends = |text: &[u8]| Some((u64::from_le_bytes(*text.first_chunk()?), u64::from_le_bytes(*text.last_chunk()?)));
+    match (ends(one), ends(other)) {
+        (Some(one_ends), Some(other_ends)) => one_ends == other_ends && (one.len() <= 16 || one == other),
+        _ => one.iter().zip(other).all(|(one, other)| one == other),
     }
 }
 

@@ -5,9 +5,10 @@ use tributary_specs::{DataType, SchemaPolicy};
 use crate::column::Column;
 use crate::infer::kind_type;
 use crate::json::{Broken, Cursor, Kind, Text, write_text};
-use crate::layout::{About, Layout, Next, Slot};
+use crate::layout::{About, Field, Layout, Next, Row, Slot};
 use crate::read::{Lost, Problem, Read, Reader};
 use crate::source::Source;
+use crate::template::Block;
 
 /// Why a row image could not be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +85,6 @@ pub(crate) struct Rules<'t> {
 }
 
 /// Takes an object as row number `row` of the columns; fields that do not come are null.
-#[inline]
 pub(crate) fn read_row<'a>(
     reader: &mut Reader,
     cursor: &mut Cursor<'a>,
@@ -94,10 +94,10 @@ pub(crate) fn read_row<'a>(
     rules: Rules<'_>,
     found: &mut Found<'a>,
 ) -> Result<(), Halt> {
-    let mut members = cursor.object()?;
-    let mut at = 0;
+    let mut place = Row::default();
     loop {
-        let field = match layout.next(cursor, &mut members, &mut at)? {
+        let field = match layout.next(cursor, &mut place)? {
+            Next::Field(field) => field,
             Next::End => break,
             Next::Unknown(name) => {
                 if cursor.null()? {
@@ -105,62 +105,93 @@ pub(crate) fn read_row<'a>(
                 }
                 return Err(Halt::Unknown(name));
             }
-            Next::Field(field) => field,
         };
-        match field.slot {
-            Slot::Column(index) => {
-                let Some((_, column)) = columns.get_mut(index) else { return Err(Halt::Unknown(field.name.clone())) };
-                if column.len() > row {
-                    column.truncate(row);
-                    reader.duplicates += 1;
-                    found.unavailable.retain(|known| *known != index);
-                    found.lost.retain(|(known, _)| *known != index);
-                }
-                let first = cursor.peek()?;
-                if first == b'n' && index < 64 {
-                    found.nulls |= 1 << index;
-                }
-                let start = cursor.at();
-                match reader.read(cursor, &field.wire, column) {
-                    Ok(Read::Done) => {}
-                    Ok(Read::Unavailable) => found.unavailable.push(index),
-                    Ok(Read::Lost(lost)) => {
-                        found.lost.push((index, lost));
-                        found.rescue(&field.name, cursor.since(start));
-                    }
-                    Err(problem) => {
-                        let problem = as_policy_sees_it(problem, cursor.back_to(start).kind()?, rules, index);
-                        let rescues = rules.policy == SchemaPolicy::Rescue && problem.is_about_type();
-                        if !rescues {
-                            return Err(Halt::Value { column: index, problem });
-                        }
-                        column.truncate(row);
-                        column.push_null();
-                        *cursor = cursor.back_to(start);
-                        found.rescue(&field.name, cursor.raw()?);
-                    }
-                }
-                if !reader.extras.is_empty() {
-                    for (path, raw) in std::mem::take(&mut reader.extras) {
-                        found.rescue(&format!("{}.{path}", field.name), &raw);
-                    }
-                }
-            }
-            Slot::About(about) => read_about(cursor, about, &mut found.about)?,
-            Slot::Rescue => {
-                let raw = cursor.raw()?;
-                if raw != b"null" {
-                    found.rescue(&field.name, raw);
-                }
-            }
-            Slot::Refuse if !cursor.null()? => return Err(Halt::Refused(field.name.clone())),
-            Slot::Open if !cursor.null()? => return Err(Halt::Unknown(field.name.clone())),
-            Slot::Refuse | Slot::Open => {}
+        let Slot::Column(index) = field.slot else {
+            outside(cursor, field, found)?;
+            continue;
+        };
+        let Some((_, column)) = columns.get_mut(index) else { return Err(Halt::Unknown(field.name.clone())) };
+        if column.len() > row {
+            again(reader, column, index, row, found);
+        }
+        let start = cursor.at();
+        match reader.read(cursor, &field.wire, column) {
+            Read::Done => {}
+            Read::Null => found.nulls |= 1u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)).unwrap_or(0),
+            other => uncommon(reader, cursor, start, field, (index, column), row, rules, found, other)?,
         }
     }
     for (_, column) in columns {
         if column.len() <= row {
             column.push_null();
+        }
+    }
+    Ok(())
+}
+
+/// A key that came twice: the last wins.
+#[cold]
+fn again(reader: &mut Reader, column: &mut Column, index: usize, row: usize, found: &mut Found<'_>) {
+    column.truncate(row);
+    reader.duplicates += 1;
+    found.unavailable.retain(|known| *known != index);
+    found.lost.retain(|(known, _)| *known != index);
+}
+
+/// A field that is no column.
+fn outside<'a>(cursor: &mut Cursor<'a>, field: &Field, found: &mut Found<'a>) -> Result<(), Halt> {
+    match field.slot {
+        Slot::About(about) => read_about(cursor, about, &mut found.about)?,
+        Slot::Rescue => {
+            let raw = cursor.raw()?;
+            if raw != b"null" {
+                found.rescue(&field.name, raw);
+            }
+        }
+        Slot::Refuse if !cursor.null()? => return Err(Halt::Refused(field.name.clone())),
+        Slot::Open if !cursor.null()? => return Err(Halt::Unknown(field.name.clone())),
+        Slot::Column(_) | Slot::Refuse | Slot::Open => {}
+    }
+    Ok(())
+}
+
+/// What else may become of a value.
+#[cold]
+#[allow(clippy::too_many_arguments)]
+fn uncommon<'a>(
+    reader: &mut Reader,
+    cursor: &mut Cursor<'a>,
+    start: usize,
+    field: &Field,
+    (index, column): (usize, &mut Column),
+    row: usize,
+    rules: Rules<'_>,
+    found: &mut Found<'a>,
+    read: Read,
+) -> Result<(), Halt> {
+    match read {
+        Read::Done | Read::Null => {}
+        Read::Unavailable => found.unavailable.push(index),
+        Read::Lost(lost) => {
+            found.lost.push((index, lost));
+            found.rescue(&field.name, cursor.since(start));
+        }
+        Read::Extras => {
+            for (path, raw) in std::mem::take(&mut reader.extras) {
+                found.rescue(&format!("{}.{path}", field.name), &raw);
+            }
+        }
+        Read::Failed => {
+            let problem = as_policy_sees_it(reader.problem(), cursor.back_to(start).kind()?, rules, index);
+            reader.extras.clear();
+            let rescues = rules.policy == SchemaPolicy::Rescue && problem.is_about_type();
+            if !rescues {
+                return Err(Halt::Value { column: index, problem });
+            }
+            column.truncate(row);
+            column.push_null();
+            *cursor = cursor.back_to(start);
+            found.rescue(&field.name, cursor.raw()?);
         }
     }
     Ok(())
@@ -186,7 +217,7 @@ fn as_policy_sees_it(problem: Problem, kind: Kind, rules: Rules<'_>, column: usi
 fn read_about<'a>(cursor: &mut Cursor<'a>, about: About, row: &mut AboutRow<'a>) -> Result<(), Broken> {
     let kind = cursor.kind()?;
     match (about, kind) {
-        (About::Source(member), _) => return row.source.set(cursor, member),
+        (About::Source(member), _) => return row.source.read(member, cursor),
         (About::Op, Kind::Text) => row.op = Some(cursor.text()?),
         (About::Deleted, Kind::Text) => row.deleted = Some(cursor.text()?.raw == b"true"),
         (About::Deleted, Kind::Boolean) => row.deleted = Some(cursor.boolean()?),

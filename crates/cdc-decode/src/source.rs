@@ -1,8 +1,8 @@
 //! The `source` block of an envelope, and what flattened rows carry of it.
 
 use crate::json::{Broken, Cursor, Text};
-use crate::order::{Found, Order};
 use crate::position::{self, Claim, Position, Snapshot, binlog, parse_lsn};
+use crate::template::{Block, Template, Value};
 
 /// The parts of a `source` block that are used, borrowed from the message.
 #[derive(Debug, Clone, Default)]
@@ -16,7 +16,8 @@ pub(crate) struct Source<'a> {
     pub ts_ms: Option<i64>,
     pub ts_us: Option<i64>,
     pub lsn: Option<i64>,
-    pub sequence: Option<Text<'a>>,
+    /// PostgreSQL: the commit before the transaction, and the LSN.
+    pub sequence: (Option<u64>, Option<u64>),
     pub file: Option<Text<'a>>,
     pub pos: Option<i64>,
     pub row: Option<i64>,
@@ -27,6 +28,40 @@ pub(crate) struct Source<'a> {
     pub commit_lsn: Option<Text<'a>>,
     pub change_lsn: Option<Text<'a>>,
     pub event_serial_no: Option<i64>,
+}
+
+impl<'a> Block<'a> for Source<'a> {
+    type Member = Member;
+
+    fn named(name: &[u8]) -> Member {
+        Member::named(name)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, member: Member, value: Value<'a>) {
+        match value {
+            Value::Text(text) => self.set(member, Some(text), None),
+            Value::Number(raw, integer) => self.set(member, Some(Text { raw, escaped: false }), integer),
+            Value::Boolean(set) if member == Member::Snapshot => self.snapshot = Some(if set { TRUE } else { FALSE }),
+            Value::Null | Value::Boolean(_) | Value::Other => self.set(member, None, None),
+        }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, member: Member, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
+        match member {
+            Member::Other if cursor.skip_plain() => return Ok(()),
+            Member::Other => return cursor.skip(),
+            Member::Sequence => return self.read_sequence(cursor),
+            _ => {}
+        }
+        let start = cursor.at();
+        if let Some(integer) = cursor.small_integer() {
+            self.set(member, Some(Text { raw: cursor.since(start), escaped: false }), Some(integer));
+            return Ok(());
+        }
+        self.read_any(member, cursor)
+    }
 }
 
 /// A member of a block.
@@ -85,41 +120,33 @@ const TRUE: Text<'static> = Text { raw: b"true", escaped: false };
 const FALSE: Text<'static> = Text { raw: b"false", escaped: false };
 
 impl<'a> Source<'a> {
-    /// Reads a block (an object; the caller has looked).
-    pub(crate) fn read(cursor: &mut Cursor<'a>, order: &mut Order<Member>) -> Result<Self, Broken> {
-        let mut source = Self::default();
-        let mut members = cursor.object()?;
-        let mut at = 0;
-        while let Some((member, found)) = order.next(cursor, &mut members, &mut at, Member::named)? {
-            match found {
-                Found::Next => source.set(cursor, member)?,
-                Found::Null => source.put(member, None, None),
-                Found::Text(text) => source.put(member, Some(text), None),
-                Found::Number(raw, integer) => source.put(member, Some(Text { raw, escaped: false }), integer),
-            }
+    /// Reads a block (an object; the caller has looked) into an empty one.
+    #[inline]
+    pub(crate) fn fill(&mut self, cursor: &mut Cursor<'a>, template: &mut Template<Member>) -> Result<(), Broken> {
+        let start = cursor.at();
+        if template.read(cursor, self)?.is_none() {
+            *self = Self::default();
+            *cursor = cursor.back_to(start);
+            template.learn(cursor, self)?;
         }
-        Ok(source)
+        Ok(())
     }
 
     /// Takes the next value as one member.
-    #[inline]
-    pub(crate) fn set(&mut self, cursor: &mut Cursor<'a>, member: Member) -> Result<(), Broken> {
-        if member == Member::Other {
-            return cursor.skip();
-        }
+    pub(crate) fn read_any(&mut self, member: Member, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
         match cursor.peek()? {
             b'"' => {
                 let text = cursor.text()?;
-                self.put(member, Some(text), None);
+                self.set(member, Some(text), None);
             }
             b'-' | b'0'..=b'9' => {
                 let number = cursor.number()?;
-                self.put(member, Some(Text { raw: number.raw, escaped: false }), number.integer);
+                self.set(member, Some(Text { raw: number.raw, escaped: false }), number.integer);
             }
             b't' | b'f' if member == Member::Snapshot => self.snapshot = Some(if cursor.boolean()? { TRUE } else { FALSE }),
             _ => {
                 cursor.skip()?;
-                self.put(member, None, None);
+                self.set(member, None, None);
             }
         }
         Ok(())
@@ -127,14 +154,14 @@ impl<'a> Source<'a> {
 
     /// Sets one member: its text, which a number has too, and its value where it is a whole number.
     #[inline(always)]
-    fn put(&mut self, member: Member, text: Option<Text<'a>>, number: Option<i64>) {
+    fn set(&mut self, member: Member, text: Option<Text<'a>>, number: Option<i64>) {
         match member {
             Member::Other => {}
             Member::Connector => self.connector = text,
             Member::Database => self.database = text,
             Member::Schema => self.schema = text,
             Member::Table => self.table = text,
-            Member::Sequence => self.sequence = text,
+            Member::Sequence => self.sequence = text.map(|text| sequence(text.raw)).unwrap_or_default(),
             Member::File => self.file = text,
             Member::Gtid => self.gtid = text,
             Member::CommitLsn => self.commit_lsn = text,
@@ -149,6 +176,29 @@ impl<'a> Source<'a> {
             Member::ServerId => self.server_id = number,
             Member::EventSerialNo => self.event_serial_no = number,
         }
+    }
+
+    /// PostgreSQL's sequence, mostly `"[\"224784376\",\"224784376\"]"`.
+    #[inline]
+    fn read_sequence(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
+        let start = cursor.at();
+        let usual = cursor.literal(br#""[\""#).then(|| {
+            let commit = cursor.digits_before(br#"\",\""#)?;
+            Some((commit, cursor.digits_before(br#"\"]""#)?))
+        });
+        if let Some(Some((commit, lsn))) = usual {
+            self.sequence = (Some(commit), Some(lsn));
+            return Ok(());
+        }
+        *cursor = cursor.back_to(start);
+        self.sequence = match cursor.peek()? {
+            b'"' => sequence(cursor.text()?.raw),
+            _ => {
+                cursor.skip()?;
+                (None, None)
+            }
+        };
+        Ok(())
     }
 
     /// When the change happened at the source, µs since the epoch.
@@ -199,9 +249,8 @@ impl<'a> Source<'a> {
     }
 
     fn postgres(&self, snapshot: Snapshot) -> Option<Position> {
-        let sequence = self.sequence.map(|text| sequence(text.raw)).unwrap_or_default();
-        let lsn = self.lsn.and_then(|lsn| u64::try_from(lsn).ok()).or(sequence.1)?;
-        let commit = sequence.0.unwrap_or(0).max(lsn);
+        let lsn = self.lsn.and_then(|lsn| u64::try_from(lsn).ok()).or(self.sequence.1)?;
+        let commit = self.sequence.0.unwrap_or(0).max(lsn);
         let parts = match snapshot {
             Snapshot::Initial => [lsn.into(), 0, 0],
             Snapshot::No | Snapshot::Incremental => [commit.into(), lsn.into(), 0],
@@ -271,13 +320,14 @@ mod tests {
 
     #[test]
     fn members_are_found_in_any_order() {
-        let mut order = Order::default();
+        let mut order = Template::default();
         for text in [
             &br#"{"connector":"postgresql","lsn":5,"db":"d"}"#[..],
             br#"{"db":"d","connector":"postgresql","lsn":5}"#,
             br#"{"lsn":5, "x":[1,{}], "db" : "d","connector":"postgresql"}"#,
         ] {
-            let source = Source::read(&mut Cursor::new(text), &mut order).unwrap();
+            let mut source = Source::default();
+            source.fill(&mut Cursor::new(text), &mut order).unwrap();
             assert_eq!((source.lsn, source.database.map(|text| text.raw)), (Some(5), Some(&b"d"[..])));
         }
     }
