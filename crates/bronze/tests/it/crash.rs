@@ -1,4 +1,4 @@
-//! B1 under a kill at every mutating call: each record is once in bronze or once, open, in quarantine.
+//! B1 and B2 under a kill at every mutating call: each record is once in bronze or once, open, in quarantine.
 
 use std::sync::Arc;
 

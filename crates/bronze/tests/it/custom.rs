@@ -90,6 +90,7 @@ async fn ids(world: &World) -> Vec<i64> {
 }
 
 /// B2: the table's position is where reading goes on.
+/// B2.
 #[tokio::test]
 async fn a_source_is_drained_and_read_on_from_the_tables_position() {
     let world = World::new();
@@ -111,6 +112,7 @@ async fn a_source_is_drained_and_read_on_from_the_tables_position() {
 }
 
 /// B4
+/// B4.
 #[tokio::test]
 async fn a_position_the_source_no_longer_has_stops_the_feed_with_the_range_unless_told_otherwise() {
     let world = World::new();

@@ -20,6 +20,7 @@ fn numbers(ids: impl IntoIterator<Item = i64>) -> Vec<serde_json::Value> {
 }
 
 /// B5
+/// B5.
 #[tokio::test]
 async fn a_run_with_nothing_new_reads_no_file_and_writes_nothing() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Runs that overlap, and files cut and ordered at random.
+//! B1 when runs overlap, and files cut and ordered at random.
 
 use std::sync::Arc;
 

@@ -102,6 +102,7 @@ impl World {
     }
 }
 
+/// B3, of every run of every test.
 fn assert_adds_up(report: &DatasetReport) {
     let ignored: u64 = report.rows_ignored.values().sum();
     assert_eq!(report.rows_in, report.rows_out + report.rows_quarantined + ignored, "{report:?}");
