@@ -93,3 +93,20 @@ fn every_link_between_documents_leads_somewhere() {
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(followed > 5, "only {followed} links were followed");
 }
+
+#[test]
+fn every_dependency_has_a_reason_and_every_reason_a_dependency() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
+    let (_, rest) = manifest.split_once("[workspace.dependencies]").expect("shared dependencies");
+    let dependencies: BTreeSet<&str> = rest
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter(|line| !line.contains("path = "))
+        .filter_map(|line| Some(line.split_once(" = ")?.0).filter(|name| !name.starts_with('#')))
+        .collect();
+    assert!(dependencies.len() > 30, "{dependencies:?}");
+    let page = fs::read_to_string(root().join("docs/dependencies.md")).expect("docs/dependencies.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let explained: BTreeSet<&str> = rows.filter(|names| *names != "dependency").flat_map(|names| names.split(", ")).collect();
+    assert_eq!(explained, dependencies);
+}
