@@ -108,6 +108,20 @@ impl ExitCode {
         }
     }
 
+    /// The exit code a number stands for.
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            0 => Self::Done,
+            1 => Self::Failed,
+            2 => Self::BadInput,
+            3 => Self::Expectation,
+            4 => Self::Partial,
+            70 => Self::Bug,
+            75 => Self::Busy,
+            _ => return None,
+        })
+    }
+
     /// The exit code of one failure that was not recovered from.
     pub const fn of(class: FaultClass) -> Self {
         match class {
