@@ -1,1 +1,9 @@
-fn main() {}
+//! The bronze layer as one program: the same code and settings as `tributary run --layer bronze`.
+
+use std::process::ExitCode;
+
+use tributary_config::{Inputs, Program};
+
+fn main() -> ExitCode {
+    ExitCode::from(tributary_cli::layer(Program::Bronze, &Inputs::of_process()))
+}

@@ -1,3 +1,31 @@
-//! What the binaries share: commands, output, the demo.
+//! What the binaries share: commands, settings into runs, output, exit codes, the demo.
+//!
+//! ```text
+//! Inputs ──▶ command (clap) ──▶ settings ──▶ opened (lake, pipeline) ──▶ one module a command ──▶ exit code
+//! ```
+//!
+//! A command's module reads what it needs, prints on the standard output, and gives a [`tributary::ExitCode`] or a
+//! [`failure::Failure`]; only `start` turns either into text on the standard error and a number for the shell.
 
+mod command;
+mod completions;
+mod ddl;
 pub mod demo;
+mod failure;
+mod logging;
+mod opened;
+mod output;
+mod page;
+mod progress;
+mod quarantine;
+mod run;
+mod run_report;
+mod schema;
+mod setup;
+mod show;
+mod source_time;
+mod sql;
+mod start;
+mod validate;
+
+pub use start::{layer, umbrella};

@@ -1,1 +1,9 @@
-fn main() {}
+//! The silver layer as one program: the same code and settings as `tributary run --layer silver`.
+
+use std::process::ExitCode;
+
+use tributary_config::{Inputs, Program};
+
+fn main() -> ExitCode {
+    ExitCode::from(tributary_cli::layer(Program::Silver, &Inputs::of_process()))
+}

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use tributary::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array,
-    ListArray, StringArray, StructArray,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
+    Int64Array, ListArray, StringArray, StructArray,
 };
 use tributary::arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 
@@ -109,7 +109,8 @@ pub fn of_arrow(kind: Kind, column: &ArrayRef, row: usize) -> Option<String> {
         DataType::Int32 => integer(kind, down::<Int32Array>(column).value(row).into()),
         DataType::Int64 => integer(kind, down::<Int64Array>(column).value(row)),
         DataType::Float32 => float(down::<Float32Array>(column).value(row)),
-        DataType::Float64 if kind == Kind::Float => {
+        DataType::Float64 if kind == Kind::Float =>
+        {
             #[allow(clippy::cast_possible_truncation, reason = "the source has the narrower type")]
             float(down::<Float64Array>(column).value(row) as f32)
         }
@@ -164,7 +165,9 @@ fn text(kind: Kind, value: &str) -> String {
         Kind::ZonedTime => zoned_time(value),
         Kind::Interval => interval(value),
         Kind::Json => json(value),
-        Kind::Hstore => serde_json::from_str::<BTreeMap<String, Option<String>>>(value).map_or_else(|_| value.to_owned(), |pairs| map(&pairs)),
+        Kind::Hstore => {
+            serde_json::from_str::<BTreeMap<String, Option<String>>>(value).map_or_else(|_| value.to_owned(), |pairs| map(&pairs))
+        }
         Kind::Bytes => value.to_ascii_lowercase(),
         Kind::Set => set(value.split(',')),
         Kind::TextArray | Kind::Bits | Kind::Boolean | Kind::Text => value.to_owned(),
@@ -401,7 +404,8 @@ fn bits(bytes: &[u8]) -> String {
 
 /// Debezium's `{scale, value}` where it was kept as a struct.
 fn variable_scale(column: &StructArray, row: usize) -> String {
-    let fields: Vec<String> = column.columns().iter().map(|field| of_arrow(Kind::Text, field, row).unwrap_or_else(|| "null".to_owned())).collect();
+    let fields: Vec<String> =
+        column.columns().iter().map(|field| of_arrow(Kind::Text, field, row).unwrap_or_else(|| "null".to_owned())).collect();
     format!("{{{}}}", fields.join(", "))
 }
 
@@ -441,13 +445,10 @@ mod tests {
 
     #[test]
     fn literals_of_postgres_are_read_with_their_quotes() {
-        assert_eq!(array_literal(r#"{"a,b","quo\"te",NULL,"NULL",""}"#), [
-            Some("a,b".to_owned()),
-            Some("quo\"te".to_owned()),
-            None,
-            Some("NULL".to_owned()),
-            Some(String::new())
-        ]);
+        assert_eq!(
+            array_literal(r#"{"a,b","quo\"te",NULL,"NULL",""}"#),
+            [Some("a,b".to_owned()), Some("quo\"te".to_owned()), None, Some("NULL".to_owned()), Some(String::new())]
+        );
         assert_eq!(array_literal("{}"), Vec::<Option<String>>::new());
         let pairs = hstore_literal(r#""n"=>NULL, "a b"=>"=>", "empty"=>"""#);
         assert_eq!(pairs.get("a b"), Some(&Some("=>".to_owned())));

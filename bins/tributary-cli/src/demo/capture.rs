@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tributary::{Column, DataType, Decode, Encoding, FileFormat, FileSource, MergePolicy, Pipeline, SchemaPolicy, SilverSpec, SourceFeed, TableName};
+use tributary::{
+    Column, DataType, Decode, Encoding, FileFormat, FileSource, MergePolicy, Pipeline, SchemaPolicy, SilverSpec, SourceFeed, TableName,
+};
 
 use super::canonical::Kind;
 use super::expected::{Expected, ExpectedTable, Server, SourceColumn};
@@ -77,7 +79,8 @@ impl Shape {
             Value::String(text) if text == "__debezium_unavailable_value" => {}
             Value::String(text) => {
                 self.texts = true;
-                self.only_digits &= text.parse::<f64>().is_ok() || matches!(text.as_str(), "NAN" | "POSITIVE_INFINITY" | "NEGATIVE_INFINITY");
+                self.only_digits &=
+                    text.parse::<f64>().is_ok() || matches!(text.as_str(), "NAN" | "POSITIVE_INFINITY" | "NEGATIVE_INFINITY");
                 self.only_hex &= text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
                 self.url_alphabet |= text.contains(['-', '_']);
                 self.padded_or_plus |= text.contains(['=', '+', '/']);

@@ -1,8 +1,8 @@
 //! A silver table against the recorded final state of its source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use tributary::arrow::array::{Array, RecordBatch};
+use tributary::arrow::array::RecordBatch;
 
 use super::canonical::{Kind, of_arrow, of_source};
 use super::expected::{ExpectedTable, Server};
@@ -40,8 +40,8 @@ impl Comparison {
 
 /// Compares live rows with the source's, by primary key, or as bags where there is none.
 ///
-/// `known` names columns whose differences are losses of the source's own settings.
-pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch], known: &BTreeSet<String>) -> Comparison {
+/// `known` names columns whose differences are losses of the source's own settings, and how they come about.
+pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch], known: &BTreeMap<String, String>) -> Comparison {
     let kinds: Vec<(&str, Kind)> =
         expected.columns.iter().map(|column| (column.name.as_str(), Kind::of(server, &column.source_type))).collect();
     let key: Vec<&str> = if expected.primary_key.is_empty() {
@@ -68,13 +68,17 @@ pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch]
         let key = key_text(&key, &values);
         let found = rows.get_mut(&key).and_then(Vec::pop);
         let Some(found) = found else {
-            comparison.differences.entry("(row)".to_owned()).or_default().push(Cell { key, source: Some("present".to_owned()), lake: None });
+            comparison.differences.entry("(row)".to_owned()).or_default().push(Cell {
+                key,
+                source: Some("present".to_owned()),
+                lake: None,
+            });
             continue;
         };
         for (name, _) in &kinds {
             let (source, lake) = (&values[name], &found[name]);
             if source != lake {
-                let side = if known.contains(*name) { &mut comparison.known } else { &mut comparison.differences };
+                let side = if known.contains_key(*name) { &mut comparison.known } else { &mut comparison.differences };
                 side.entry((*name).to_owned()).or_default().push(Cell { key: key.clone(), source: source.clone(), lake: lake.clone() });
             }
         }

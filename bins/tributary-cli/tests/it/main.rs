@@ -1,3 +1,4 @@
 //! The umbrella binary and the demo against real captures.
 
 mod captures;
+mod commands;

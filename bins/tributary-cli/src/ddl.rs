@@ -1,0 +1,38 @@
+//! `tributary ddl TABLE`.
+
+use clap::ArgMatches;
+use tributary::{Lake, OpenOptions, TableName, sql};
+use tributary_config::{Loaded, Settings};
+
+use crate::failure::{Error, Failure, Outcome};
+use crate::{opened, start};
+
+/// Prints the statements that make a table: as it is in the lake, else as the pipeline declares it.
+pub fn ddl(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+    let name = matches.get_one::<String>("table").cloned().unwrap_or_default();
+    let text = start::block_on(statements(&loaded.settings, &name))?;
+    start::print(&text)
+}
+
+async fn statements(settings: &Settings, name: &str) -> Result<String, Failure> {
+    let unknown = || Failure::from(Error::NoDefinition { table: name.to_owned() });
+    let lake = match opened::existing_lake(settings) {
+        Ok(lake) => lake,
+        // a declaration needs no lake; this one is empty and gone when the command has ended
+        Err(_) => Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() })?,
+    };
+    match lake.table(name).await {
+        Ok(table) => return Ok(sql::definition(&table)),
+        Err(tributary::Error::NoTable { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let table: TableName = name.parse().map_err(|_| unknown())?;
+    let pipeline = match opened::pipeline(settings) {
+        Ok(pipeline) => pipeline,
+        // nobody named the pipeline that could have told
+        Err(failure) if failure.code == "CL0001" => return Err(unknown()),
+        Err(failure) => return Err(failure),
+    };
+    let spec = lake.declared(&pipeline, &table).await?.ok_or_else(unknown)?;
+    Ok(sql::create_table(settings.catalogue.as_str(), &spec))
+}

@@ -1,0 +1,200 @@
+//! Why a command did not do its work, as a person reads it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use tributary::{ExitCode, Fault, FaultClass, FaultCode};
+
+/// An error of the commands themselves.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// CL0001. A pipeline file cannot be read. `--pipeline` names it, or it is the default `pipeline.yml` of the working
+    /// folder. Name the right file, or make it readable.
+    #[error("the pipeline file {} cannot be read", file.display())]
+    PipelineFile {
+        /// As it was named.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// CL0002. `--db-name` puts every layer into one schema, and two datasets of the pipeline would then have one name.
+    /// Rename one of them, or leave `--db-name` away.
+    #[error("with --db-name {schema} both `{first}` and `{second}` would be `{schema}.{name}`")]
+    SameName {
+        /// The schema for all.
+        schema: String,
+        /// One dataset.
+        first: String,
+        /// The other.
+        second: String,
+        /// The name they share.
+        name: String,
+    },
+    /// CL0003. `--only` names a dataset that the pipeline does not have.
+    #[error("the pipeline has no dataset `{name}`{}", nearest.as_ref().map(|near| format!(", nearest is `{near}`")).unwrap_or_default())]
+    NoDataset {
+        /// As it was given.
+        name: String,
+        /// The nearest dataset.
+        nearest: Option<String>,
+    },
+    /// CL0004. A table is neither in the lake nor can its columns be told from the pipeline before its first run.
+    #[error("table `{table}` is neither in the lake nor declared with its columns in the pipeline")]
+    NoDefinition {
+        /// The table.
+        table: String,
+    },
+    /// CL0005. A SQL text in a pipeline cannot be moved to the schema of `--db-name`, because it cannot be parsed.
+    #[error("the query of `{table}` cannot be read: {reason}")]
+    Query {
+        /// Whose query.
+        table: String,
+        /// The parser's words.
+        reason: String,
+    },
+    /// CL0006. The run report, the standard output or the standard input failed: a full disk, a closed pipe, a folder that may
+    /// not be written. The tables are as the run left them.
+    #[error("{action} failed")]
+    Io {
+        /// What was tried.
+        action: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// CL0007. There is no runbook page of this name, and no command.
+    #[error("there is no page and no command `{topic}`{}", nearest.as_ref().map(|near| format!(", nearest is `{near}`")).unwrap_or_default())]
+    NoPage {
+        /// As it was asked for.
+        topic: String,
+        /// The nearest.
+        nearest: Option<String>,
+    },
+    /// CL0008. `--log-filter` is no list of levels and modules.
+    #[error("log_filter {filter:?} is no level (error, warn, info, debug, trace) or list of module=level")]
+    LogFilter {
+        /// As it was given.
+        filter: String,
+    },
+    /// CL0009. Rows that the lake gave cannot be printed in the form that was asked for.
+    #[error("rows cannot be printed")]
+    Rows(#[source] tributary::arrow::error::ArrowError),
+    /// CL0010. The demo failed before it could compare anything.
+    #[error("the demo failed: {reason}")]
+    Demo {
+        /// Why.
+        reason: String,
+    },
+    /// CL0011. `--base-data-path` is a URL of a store that this release cannot read files from.
+    #[error("base_data_path {location} is no folder of this machine: files are read from folders in this release")]
+    DataPath {
+        /// As it was given, secrets hidden.
+        location: String,
+    },
+    /// CL0012. There is no folder where `--warehouse` says; a command that only reads does not make one.
+    #[error("there is no lake at {location}")]
+    NoWarehouse {
+        /// As it was given, secrets hidden.
+        location: String,
+    },
+}
+
+impl Fault for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Io { .. } | Self::Demo { .. } => FaultClass::Transient,
+            Self::Rows(_) => FaultClass::Bug,
+            Self::PipelineFile { .. }
+            | Self::SameName { .. }
+            | Self::NoDataset { .. }
+            | Self::NoDefinition { .. }
+            | Self::Query { .. }
+            | Self::NoPage { .. }
+            | Self::LogFilter { .. }
+            | Self::DataPath { .. }
+            | Self::NoWarehouse { .. } => FaultClass::BadInput,
+        }
+    }
+
+    fn code(&self) -> FaultCode {
+        FaultCode(match self {
+            Self::PipelineFile { .. } => "CL0001",
+            Self::SameName { .. } => "CL0002",
+            Self::NoDataset { .. } => "CL0003",
+            Self::NoDefinition { .. } => "CL0004",
+            Self::Query { .. } => "CL0005",
+            Self::Io { .. } => "CL0006",
+            Self::NoPage { .. } => "CL0007",
+            Self::LogFilter { .. } => "CL0008",
+            Self::Rows(_) => "CL0009",
+            Self::Demo { .. } => "CL0010",
+            Self::DataPath { .. } => "CL0011",
+            Self::NoWarehouse { .. } => "CL0012",
+        })
+    }
+
+    fn next_command(&self) -> Option<String> {
+        Some(match self {
+            Self::PipelineFile { .. } => "tributary run --pipeline FILE".to_owned(),
+            Self::SameName { .. } | Self::NoDataset { .. } | Self::Query { .. } => "tributary validate".to_owned(),
+            Self::NoDefinition { .. } => "tributary show tables".to_owned(),
+            Self::NoPage { .. } => "tributary help codes".to_owned(),
+            Self::LogFilter { .. } | Self::DataPath { .. } => "tributary run --help".to_owned(),
+            Self::NoWarehouse { .. } => "tributary run --warehouse PATH".to_owned(),
+            Self::Io { .. } | Self::Rows(_) | Self::Demo { .. } => format!("tributary help {}", self.code()),
+        })
+    }
+}
+
+/// Any error on its way to the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What the shell sees.
+    pub exit_code: ExitCode,
+    /// The runbook page.
+    pub code: String,
+    /// The chain of messages.
+    pub message: String,
+    /// What a person would type next.
+    pub next: Option<String>,
+}
+
+impl<E: Fault + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            let _ = write!(message, ": {cause}");
+            source = cause.source();
+        }
+        Self { exit_code: ExitCode::of(error.class()), code: error.code().to_string(), message, next: error.next_command() }
+    }
+}
+
+impl Failure {
+    /// Lines for a person.
+    pub fn text(&self) -> String {
+        let mut text = format!("error[{}]: {}\n", self.code, self.message);
+        if let Some(next) = &self.next {
+            let _ = writeln!(text, "  next: {next}");
+        }
+        let _ = writeln!(text, "  page: tributary help {}", self.code);
+        text
+    }
+
+    /// One JSON object.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "event": "error",
+            "code": self.code,
+            "message": self.message,
+            "next": self.next,
+            "exit_code": self.exit_code.code(),
+        })
+    }
+}
+
+/// What a command that went through gives to the shell, or why it did not.
+pub type Outcome = Result<u8, Failure>;

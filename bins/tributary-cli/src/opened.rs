@@ -1,0 +1,57 @@
+//! Settings into a lake and a pipeline.
+
+use std::path::PathBuf;
+
+use tributary::{Lake, OpenOptions, Pipeline};
+use tributary_config::{Location, Settings};
+
+use crate::failure::{Error, Failure};
+use crate::schema;
+
+/// The lake of these settings; its folder is made where it is missing.
+pub fn lake(settings: &Settings) -> Result<Lake, Failure> {
+    let options = OpenOptions {
+        catalogue: settings.catalogue.as_str().to_owned(),
+        memory_limit: usize::try_from(settings.memory_limit.bytes()).unwrap_or(usize::MAX),
+        attempts_max: settings.attempts_max.get(),
+        ..OpenOptions::default()
+    };
+    if settings.warehouse.is_url() && folder(&settings.warehouse).is_none() {
+        // the text of a URL may hold a secret; its Display does not
+        return Err(tributary::Error::Url { url: settings.warehouse.to_string() }.into());
+    }
+    Ok(Lake::open(settings.warehouse.as_str(), options)?)
+}
+
+/// The lake of these settings, to read only: it must be there.
+pub fn existing_lake(settings: &Settings) -> Result<Lake, Failure> {
+    match folder(&settings.warehouse) {
+        Some(folder) if !folder.is_dir() => Err(Error::NoWarehouse { location: settings.warehouse.to_string() }.into()),
+        _ => lake(settings),
+    }
+}
+
+/// The folder of this machine that a location is.
+pub fn folder(location: &Location) -> Option<PathBuf> {
+    match location.as_str().split_once("://") {
+        None => Some(PathBuf::from(location.as_str())),
+        Some(("file", path)) if path.starts_with('/') => Some(PathBuf::from(path)),
+        Some(_) if location.is_url() => None,
+        Some(_) => Some(PathBuf::from(location.as_str())),
+    }
+}
+
+/// The pipeline of these settings: all its files read and validated together, in one schema where `--db-name` says so.
+pub fn pipeline(settings: &Settings) -> Result<Pipeline, Failure> {
+    let mut texts = Vec::new();
+    for file in &settings.pipeline {
+        let text = std::fs::read_to_string(file).map_err(|source| Error::PipelineFile { file: file.clone(), source })?;
+        texts.push((file.display().to_string(), text));
+    }
+    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let pipeline = Pipeline::from_yaml(&files)?;
+    match &settings.db_name {
+        None => Ok(pipeline),
+        Some(name) => schema::in_one_schema(&pipeline, name.as_str()),
+    }
+}

@@ -1,0 +1,102 @@
+//! `tributary quarantine`: what could not become rows, and why.
+
+use clap::ArgMatches;
+use tributary::Lake;
+use tributary::arrow::array::{Array, AsArray, RecordBatch};
+use tributary::arrow::datatypes::Int64Type;
+use tributary_config::Loaded;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{batch, text, whole};
+use crate::{opened, output, sql, start};
+
+/// The schema of every quarantine table.
+const SCHEMA: &str = "quarantine";
+/// When a record became a row after all; quarantine tables of rows that failed a rule have no such column.
+const SUPERSEDED: &str = "superseded_at";
+
+/// One of its commands.
+pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+    let lake = opened::existing_lake(&loaded.settings)?;
+    let output = loaded.settings.output;
+    match what {
+        "list" => output::rows(output, &start::block_on(list(&lake))?),
+        _ => start::block_on(async {
+            let query = records(&lake, matches).await?;
+            sql::query(&lake, &query, output).await
+        }),
+    }
+}
+
+/// A row a table and reason.
+async fn list(lake: &Lake) -> Result<RecordBatch, Failure> {
+    let mut rows: Vec<(String, Option<String>, u64, u64)> = Vec::new();
+    for name in lake.tables().await? {
+        if name.schema != SCHEMA {
+            continue;
+        }
+        let columns = Columns::of(lake, &name.name).await?;
+        let open = if columns.superseded { format!("count_if({SUPERSEDED} IS NULL)") } else { "count(*)".to_owned() };
+        let query = format!(
+            "SELECT {reason} AS reason, {open} AS open, count(*) AS total FROM {table} GROUP BY {reason} ORDER BY total DESC, reason",
+            reason = columns.reason,
+            table = table(&name.name)
+        );
+        let frame = tributary::sql::query(lake, &query).await?;
+        for found in frame.collect().await.map_err(tributary::sql::Error::run)? {
+            let (reasons, open, total) = (found.column(0).as_string::<i32>(), found.column(1), found.column(2));
+            for row in 0..found.num_rows() {
+                let count = |column: &dyn Array| u64::try_from(column.as_primitive::<Int64Type>().value(row)).unwrap_or(0);
+                let reason = reasons.is_valid(row).then(|| reasons.value(row).to_owned());
+                rows.push((name.name.clone(), reason, count(open.as_ref()), count(total.as_ref())));
+            }
+        }
+    }
+    batch(vec![
+        ("name", text(rows.iter().map(|row| Some(row.0.clone())))),
+        ("reason", text(rows.iter().map(|row| row.1.clone()))),
+        ("open", whole(rows.iter().map(|row| Some(row.2)))),
+        ("total", whole(rows.iter().map(|row| Some(row.3)))),
+    ])
+}
+
+/// What differs between quarantine of records and of rows.
+struct Columns {
+    reason: &'static str,
+    first_seen: bool,
+    superseded: bool,
+}
+
+impl Columns {
+    async fn of(lake: &Lake, name: &str) -> Result<Self, Failure> {
+        let schema = lake.table(&table(name)).await?.schema();
+        let has = |column: &str| schema.column_with_name(column).is_some();
+        Ok(Self { reason: if has("reason") { "reason" } else { "rule" }, first_seen: has("first_seen"), superseded: has(SUPERSEDED) })
+    }
+}
+
+/// The query for the records of one table.
+async fn records(lake: &Lake, matches: &ArgMatches) -> Result<String, Failure> {
+    let name = matches.get_one::<String>("name").map(|name| name.trim_start_matches("quarantine.")).unwrap_or_default();
+    let columns = Columns::of(lake, name).await?;
+    let mut conditions = Vec::new();
+    if let Some(reason) = matches.get_one::<String>("reason") {
+        conditions.push(format!("{} = '{}'", columns.reason, reason.replace('\'', "''")));
+    }
+    if columns.superseded && !matches.get_flag("all") {
+        conditions.push(format!("{SUPERSEDED} IS NULL"));
+    }
+    let mut query = format!("SELECT * FROM {}", table(name));
+    if !conditions.is_empty() {
+        query.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
+    }
+    if columns.first_seen {
+        query.push_str(" ORDER BY first_seen DESC");
+    }
+    let limit = matches.get_one::<u64>("limit").copied().unwrap_or(20);
+    Ok(format!("{query} LIMIT {limit}"))
+}
+
+fn table(name: &str) -> String {
+    format!("{SCHEMA}.`{}`", name.replace('`', "``"))
+}

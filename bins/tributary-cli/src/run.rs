@@ -1,0 +1,201 @@
+//! `tributary run` and the layers' own binaries.
+
+use std::sync::Arc;
+
+use tributary::{BatchBounds, ExitCode, Layer, Mode, Pipeline, RunOptions, TableName};
+use tributary_config::{Layer as LayerChoice, Loaded, Program, Settings};
+
+use crate::failure::{Error, Failure, Outcome};
+use crate::logging::Voice;
+use crate::run_report::RunOutcome;
+use crate::{opened, progress, start};
+
+/// Runs the pipeline of the settings once, or until it is interrupted.
+pub fn run(loaded: &Loaded) -> Outcome {
+    let settings = &loaded.settings;
+    let voice = Voice::of(settings);
+    let outcome = match attempt(loaded, voice) {
+        Ok(Done::Checked(what)) => return start::print(&what),
+        Ok(Done::Ran(report)) => RunOutcome::Ran(report),
+        Err(failure) => RunOutcome::Failed(failure),
+    };
+    let exit_code = outcome.exit_code(settings.exit_code_if_nothing_new);
+    if let Some(file) = &settings.report {
+        outcome.write(file, exit_code)?;
+    }
+    match outcome {
+        RunOutcome::Failed(failure) => Err(failure),
+        RunOutcome::Ran(report) => {
+            progress::finish(voice, &report, exit_code)?;
+            Ok(exit_code)
+        }
+    }
+}
+
+enum Done {
+    Checked(String),
+    Ran(Box<tributary::RunReport>),
+}
+
+fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
+    let settings = &loaded.settings;
+    let pipeline = opened::pipeline(settings)?;
+    let mut options = options(loaded.program, settings, &pipeline)?;
+    if settings.check {
+        return Ok(Done::Checked(checked(&pipeline, &options)));
+    }
+    let lake = opened::lake(settings)?;
+    options.progress = progress::sink(voice);
+    let cancel = options.cancel.clone();
+    start::block_on(async {
+        let interrupts = tokio::spawn(async move {
+            interrupted().await;
+            cancel.cancel();
+            interrupted().await;
+            // a second interrupt does not wait for the next safe point: to the tables a kill is as safe
+            std::process::exit(ExitCode::Failed.code().into());
+        });
+        let report = lake.run(&pipeline, options).await;
+        interrupts.abort();
+        Ok(Done::Ran(Box::new(report?)))
+    })
+}
+
+/// Waits for Ctrl-C or, on Unix, a termination.
+async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+/// The settings as the library takes them.
+fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result<RunOptions, Failure> {
+    let data = settings.data_root();
+    let base_data_path = opened::folder(&data).ok_or_else(|| Error::DataPath { location: data.to_string() })?;
+    let mode = if settings.stream { Mode::Continuous { every: settings.processing_time } } else { Mode::Drain };
+    Ok(RunOptions {
+        layers: layers(program, settings.layer),
+        only: only(&settings.only, pipeline)?,
+        mode,
+        as_of: settings.as_of,
+        base_data_path,
+        batch: BatchBounds {
+            files_max: usize::try_from(settings.max_files_per_trigger.get()).unwrap_or(usize::MAX),
+            bytes_max: settings.max_bytes_per_trigger.map(|size| size.bytes()),
+            records_max: settings.max_records_per_trigger.map(|count| count.get()),
+        },
+        starting_version: settings.starting_version,
+        ..RunOptions::default()
+    })
+}
+
+/// A layer's own binary runs its layer, whatever `TRIBUTARY_LAYER` says to the umbrella.
+pub fn layers(program: Program, choice: LayerChoice) -> Vec<Layer> {
+    match (program, choice) {
+        (Program::Bronze, _) => vec![Layer::Bronze],
+        (Program::Silver, _) => vec![Layer::Silver],
+        (Program::Gold, _) => vec![Layer::Gold],
+        (_, LayerChoice::Bronze) => vec![Layer::Bronze],
+        (_, LayerChoice::Silver) => vec![Layer::Silver],
+        (_, LayerChoice::Gold) => vec![Layer::Gold],
+        (_, LayerChoice::All) => Layer::ALL.to_vec(),
+    }
+}
+
+/// The datasets that `--only` names, `schema.table` or `table`, in any case.
+pub fn only(names: &[String], pipeline: &Pipeline) -> Result<Vec<TableName>, Error> {
+    let spec = pipeline.spec();
+    let datasets: Vec<&TableName> = (spec.feeds.iter().map(|feed| &feed.table))
+        .chain(spec.silver.iter().map(|silver| &silver.table))
+        .chain(spec.gold.iter().map(|gold| &gold.table))
+        .collect();
+    let mut chosen = Vec::new();
+    for name in names {
+        let name = name.trim();
+        let before = chosen.len();
+        chosen.extend(datasets.iter().filter(|table| is_called(table, name)).map(|table| (*table).clone()));
+        if chosen.len() == before {
+            let known: Vec<String> = datasets.iter().flat_map(|table| [table.to_string(), table.name.clone()]).collect();
+            let nearest = tributary_config::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+            return Err(Error::NoDataset { name: name.to_owned(), nearest });
+        }
+    }
+    Ok(chosen)
+}
+
+fn is_called(table: &TableName, name: &str) -> bool {
+    match name.parse::<TableName>() {
+        Ok(full) => table.same_without_case(&full),
+        Err(_) => table.name.to_lowercase() == name.trim_matches('`').to_lowercase(),
+    }
+}
+
+/// What `--check` says.
+fn checked(pipeline: &Pipeline, options: &RunOptions) -> String {
+    let spec = pipeline.spec();
+    let layers: Vec<String> = options.layers.iter().map(ToString::to_string).collect();
+    format!(
+        "settings and pipeline `{}` are sound: {} feeds, {} silver and {} gold datasets; nothing was run\nlayers {}, data below {}\n",
+        spec.name,
+        spec.feeds.len(),
+        spec.silver.len(),
+        spec.gold.len(),
+        layers.join(", "),
+        options.base_data_path.display()
+    )
+}
+
+/// A progress sink as the library takes it.
+pub type Sink = Arc<dyn tributary::ProgressSink>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIPELINE: &str = "
+name: shop
+feeds:
+  - name: shop_orders
+    table: bronze.orders
+    source: {files: {path: shop, format: kafka_jsonl}}
+silver:
+  - table: silver.Orders
+    sources: [bronze.orders]
+    keys: [id]
+";
+
+    fn chosen(names: &[&str]) -> Result<Vec<String>, String> {
+        let pipeline = Pipeline::from_yaml(&[("shop.yml", PIPELINE)]).unwrap();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        only(&names, &pipeline).map(|tables| tables.iter().map(ToString::to_string).collect()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_takes_full_names_and_table_names_in_any_case() {
+        assert_eq!(chosen(&["silver.orders"]).unwrap(), ["silver.Orders"]);
+        assert_eq!(chosen(&["ORDERS"]).unwrap(), ["bronze.orders", "silver.Orders"]);
+        assert!(chosen(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_refuses_an_unknown_dataset_with_the_nearest() {
+        assert_eq!(chosen(&["silver.ordres"]).unwrap_err(), "the pipeline has no dataset `silver.ordres`, nearest is `silver.Orders`");
+    }
+
+    #[test]
+    fn a_layers_own_binary_runs_its_layer_alone() {
+        assert_eq!(layers(Program::Silver, LayerChoice::All), [Layer::Silver]);
+        assert_eq!(layers(Program::Silver, LayerChoice::Gold), [Layer::Silver]);
+        assert_eq!(layers(Program::Run, LayerChoice::All), Layer::ALL);
+        assert_eq!(layers(Program::Run, LayerChoice::Gold), [Layer::Gold]);
+    }
+}

@@ -1,0 +1,145 @@
+//! `--db-name`: every layer in one schema.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use tributary::datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut};
+use tributary::datafusion::sql::sqlparser::dialect::DatabricksDialect;
+use tributary::datafusion::sql::sqlparser::parser::Parser;
+use tributary::{Pipeline, TableName};
+
+use crate::failure::{Error, Failure};
+
+/// Schemas that stand for layers; `quarantine`, `_state` and `system` stay.
+const LAYERS: [&str; 3] = ["bronze", "silver", "gold"];
+
+/// The same pipeline with every dataset, and every mention of it, in `schema`.
+pub fn in_one_schema(pipeline: &Pipeline, schema: &str) -> Result<Pipeline, Failure> {
+    let spec = pipeline.spec();
+    let datasets = (spec.feeds.iter().map(|feed| &feed.table))
+        .chain(spec.silver.iter().map(|silver| &silver.table))
+        .chain(spec.gold.iter().map(|gold| &gold.table));
+    let moves = Moves::of(datasets, schema)?;
+    let mut moved = spec.clone();
+    for feed in &mut moved.feeds {
+        feed.table = moves.name(&feed.table);
+    }
+    for silver in &mut moved.silver {
+        silver.select = silver.select.as_deref().map(|query| moves.query(&silver.table, query)).transpose()?;
+        silver.table = moves.name(&silver.table);
+        silver.sources.iter_mut().for_each(|source| *source = moves.name(source));
+    }
+    for gold in &mut moved.gold {
+        gold.query = moves.query(&gold.table, &gold.query)?;
+        gold.table = moves.name(&gold.table);
+        gold.sources.iter_mut().for_each(|source| *source = moves.name(source));
+    }
+    Ok(Pipeline::from_yaml(&[("pipeline", &moved.to_yaml())])?)
+}
+
+/// Which tables move, and where.
+struct Moves {
+    by_name: BTreeMap<TableName, TableName>,
+}
+
+impl Moves {
+    fn of<'a>(datasets: impl Iterator<Item = &'a TableName>, schema: &str) -> Result<Self, Error> {
+        let mut by_name: BTreeMap<TableName, TableName> = BTreeMap::new();
+        let mut owners: BTreeMap<TableName, TableName> = BTreeMap::new();
+        for table in datasets.filter(|table| LAYERS.contains(&table.schema.as_str())) {
+            let moved = TableName::new(schema, &table.name);
+            if let Some(first) = owners.insert(moved.folded(), table.clone()) {
+                let (first, second, name) = (first.to_string(), table.to_string(), table.name.clone());
+                return Err(Error::SameName { schema: schema.to_owned(), first, second, name });
+            }
+            by_name.insert(table.folded(), moved);
+        }
+        Ok(Self { by_name })
+    }
+
+    fn name(&self, table: &TableName) -> TableName {
+        self.by_name.get(&table.folded()).cloned().unwrap_or_else(|| table.clone())
+    }
+
+    /// A query text in which the moved tables are read, and qualify columns, by their new names.
+    fn query(&self, table: &TableName, query: &str) -> Result<String, Error> {
+        let unreadable = |reason: String| Error::Query { table: table.to_string(), reason };
+        let mut statements = Parser::parse_sql(&DatabricksDialect {}, query).map_err(|error| unreadable(error.to_string()))?;
+        for statement in &mut statements {
+            let _: ControlFlow<()> = statement.visit(&mut Renamer { moves: self });
+        }
+        Ok(statements.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    }
+
+    fn moved(&self, schema: &Ident, name: &Ident) -> Option<(Ident, Ident)> {
+        let moved = self.by_name.get(&TableName::new(&schema.value, &name.value).folded())?;
+        let spelled = |ident: &Ident, value: &str| Ident { value: value.to_owned(), ..ident.clone() };
+        Some((spelled(schema, &moved.schema), spelled(name, &moved.name)))
+    }
+}
+
+struct Renamer<'a> {
+    moves: &'a Moves,
+}
+
+impl VisitorMut for Renamer<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
+        if let [.., ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)] = relation.0.as_mut_slice()
+            && let Some(moved) = self.moves.moved(schema, name)
+        {
+            (*schema, *name) = moved;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(parts) = expression
+            && let [schema, name, _, ..] = parts.as_mut_slice()
+            && let Some(moved) = self.moves.moved(schema, name)
+        {
+            (*schema, *name) = moved;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moves() -> Moves {
+        let tables = ["bronze.events", "silver.orders", "gold.revenue", "reference.rates"].map(|name| name.parse().unwrap());
+        Moves::of(tables.iter(), "shop").unwrap()
+    }
+
+    #[test]
+    fn tables_of_layers_move_and_others_stay() {
+        let moves = moves();
+        assert_eq!(moves.name(&TableName::new("silver", "orders")), TableName::new("shop", "orders"));
+        assert_eq!(moves.name(&TableName::new("reference", "rates")), TableName::new("reference", "rates"));
+    }
+
+    #[test]
+    fn queries_read_the_moved_tables_and_qualify_columns_by_them() {
+        let query = "SELECT silver.orders.amount * r.rate FROM Silver.Orders JOIN reference.rates AS r ON r.id = silver.orders.id";
+        assert_eq!(
+            moves().query(&TableName::new("gold", "revenue"), query).unwrap(),
+            "SELECT shop.orders.amount * r.rate FROM shop.orders JOIN reference.rates AS r ON r.id = shop.orders.id"
+        );
+    }
+
+    #[test]
+    fn texts_that_look_like_a_name_stay() {
+        let query = "SELECT 'silver.orders' AS source FROM silver.orders";
+        assert_eq!(moves().query(&TableName::new("gold", "revenue"), query).unwrap(), "SELECT 'silver.orders' AS source FROM shop.orders");
+    }
+
+    #[test]
+    fn two_datasets_of_one_name_are_refused_with_both() {
+        let tables = ["bronze.orders", "silver.Orders"].map(|name| name.parse().unwrap());
+        let error = Moves::of(tables.iter(), "shop").err().unwrap();
+        assert_eq!(error.to_string(), "with --db-name shop both `bronze.orders` and `silver.Orders` would be `shop.Orders`");
+    }
+}

@@ -1,0 +1,42 @@
+//! `tributary setup`: the tables of a pipeline, made or compared.
+
+use tributary::arrow::array::RecordBatch;
+use tributary::{ExitCode, Layer, SetupOutcome, TableSetup};
+use tributary_config::Loaded;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{batch, text};
+use crate::{opened, output, run, start};
+
+/// Makes what is missing and lists what differs; exit 2 when anything does.
+pub fn setup(loaded: &Loaded) -> Outcome {
+    let settings = &loaded.settings;
+    let pipeline = opened::pipeline(settings)?;
+    let layers: Vec<Layer> = run::layers(loaded.program, settings.layer);
+    let only = run::only(&settings.only, &pipeline)?;
+    let lake = opened::lake(settings)?;
+    let setups = start::block_on(async { Ok(lake.setup(&pipeline, &layers, &only).await?) })?;
+    output::rows(settings.output, &rows(&setups)?)?;
+    let differs = setups.iter().any(|setup| matches!(setup.outcome, SetupOutcome::Differs(_)));
+    Ok(if differs { ExitCode::BadInput.code() } else { ExitCode::Done.code() })
+}
+
+/// A row a table, or a row a difference where it has any.
+fn rows(setups: &[TableSetup]) -> Result<RecordBatch, Failure> {
+    let mut rows: Vec<[Option<String>; 5]> = Vec::new();
+    for TableSetup { table, layer: _, outcome } in setups {
+        let word = |word: &str| [Some(table.to_string()), Some(word.to_owned()), None, None, None];
+        match outcome {
+            SetupOutcome::Created => rows.push(word("created")),
+            SetupOutcome::AsDeclared => rows.push(word("as declared")),
+            SetupOutcome::LeftToFirstRun => rows.push(word("left to its first run")),
+            SetupOutcome::Differs(differences) => rows.extend(differences.iter().map(|difference| {
+                let absent = |side: &Option<String>| Some(side.clone().unwrap_or_else(|| "absent".to_owned()));
+                let [table, outcome, ..] = word("differs");
+                [table, outcome, Some(difference.what.clone()), absent(&difference.declared), absent(&difference.found)]
+            })),
+        }
+    }
+    let column = |index: usize| text(rows.iter().map(|row| row[index].clone()));
+    batch(vec![("table", column(0)), ("outcome", column(1)), ("what", column(2)), ("declared", column(3)), ("found", column(4))])
+}

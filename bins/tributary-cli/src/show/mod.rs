@@ -1,0 +1,61 @@
+//! `tributary show`.
+
+mod history;
+mod tables;
+
+use clap::ArgMatches;
+use tributary_config::Loaded;
+
+use crate::failure::Outcome;
+use crate::{opened, output, sql, start};
+
+/// One of its commands.
+pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+    let lake = opened::existing_lake(&loaded.settings)?;
+    let output = loaded.settings.output;
+    let limit = matches.try_get_one::<u64>("limit").ok().flatten().copied().unwrap_or(20);
+    let table = || matches.get_one::<String>("table").cloned().unwrap_or_default();
+    match what {
+        "tables" => output::rows(output, &start::block_on(tables::rows(&lake))?),
+        "history" => output::rows(output, &start::block_on(history::rows(&lake, &table(), limit))?),
+        "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
+        _ => match start::block_on(async { Ok(tributary::sql::query(&lake, &runs(limit)).await) })? {
+            // the table is made by the first run that has something to say
+            Err(tributary::sql::Error::NoTable { .. }) => {
+                output::rows(output, &output::batch(vec![("run_id", output::text::<String>([]))])?)
+            }
+            Err(error) => Err(error.into()),
+            Ok(_) => start::block_on(sql::query(&lake, &runs(limit), output)),
+        },
+    }
+}
+
+fn sample(table: &str, matches: &ArgMatches, limit: u64) -> String {
+    let version = matches.get_one::<u64>("version").map(|version| format!(" VERSION AS OF {version}"));
+    let instant = matches.get_one::<String>("timestamp").map(|at| format!(" TIMESTAMP AS OF '{}'", at.replace('\'', "''")));
+    format!("SELECT * FROM {}{} LIMIT {limit}", quoted(table), version.or(instant).unwrap_or_default())
+}
+
+/// A dotted name as a person types it, each part back-quoted.
+fn quoted(table: &str) -> String {
+    let parts = if table.contains('`') { vec![table.to_owned()] } else { table.split('.').map(|part| format!("`{part}`")).collect() };
+    parts.join(".")
+}
+
+fn runs(limit: u64) -> String {
+    format!(
+        "SELECT started_at, pipeline, `table`, status, mode, rows_in, rows_inserted, rows_updated, rows_deleted, rows_quarantined, \
+         version_to, millis, bytes_written, error_code, error, run_id FROM system.tributary.runs ORDER BY started_at DESC, `table` LIMIT {limit}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_part_by_part() {
+        assert_eq!(quoted("silver.order items"), "`silver`.`order items`");
+        assert_eq!(quoted("silver.`a.b`"), "silver.`a.b`");
+    }
+}

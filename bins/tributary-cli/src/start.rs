@@ -1,0 +1,130 @@
+//! From the process' inputs to an exit code.
+
+use std::io::Write as _;
+
+use clap::{ArgMatches, Command};
+use tributary::ExitCode;
+use tributary_config::{Inputs, Loaded, Program, load, normalise};
+
+use crate::failure::{Error, Failure, Outcome};
+use crate::logging::{self, Voice};
+use crate::{command, completions, ddl, demo, page, quarantine, run, setup, show, sql, validate};
+
+/// Runs the umbrella and tells what the shell shall see.
+pub fn umbrella(inputs: &Inputs) -> u8 {
+    with_matches(command::umbrella(), inputs, |matches| match matches.subcommand() {
+        Some(("completions", matches)) => completions::print(matches),
+        Some(("help", matches)) => page::print(matches),
+        Some(("demo", matches)) => demonstrate(matches),
+        Some(("run", matches)) => with_settings(Program::Run, matches, inputs, run::run),
+        Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
+        Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
+        Some(("validate", matches)) => with_settings(Program::Validate, matches, inputs, validate::validate),
+        Some(("show", matches)) => {
+            nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
+        }
+        Some(("quarantine", matches)) => nested(matches, |name, matches| {
+            with_settings(Program::Quarantine, matches, inputs, |loaded| quarantine::quarantine(name, loaded, matches))
+        }),
+        Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches)),
+        _ => Ok(ExitCode::BadInput.code()),
+    })
+}
+
+/// Runs the binary of one layer.
+pub fn layer(program: Program, inputs: &Inputs) -> u8 {
+    with_matches(command::layer(program), inputs, |matches| with_settings(program, matches, inputs, run::run))
+}
+
+fn with_matches(command: Command, inputs: &Inputs, act: impl FnOnce(&ArgMatches) -> Outcome) -> u8 {
+    match command.try_get_matches_from(normalise(&inputs.arguments)) {
+        Ok(matches) => act(&matches).unwrap_or_else(|failure| {
+            eprint!("{}", failure.text());
+            failure.exit_code.code()
+        }),
+        Err(error) => {
+            // help and version go to the standard output and are no failure
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(ExitCode::BadInput.code())
+        }
+    }
+}
+
+fn nested(matches: &ArgMatches, act: impl FnOnce(&str, &ArgMatches) -> Outcome) -> Outcome {
+    match matches.subcommand() {
+        Some((name, matches)) => act(name, matches),
+        None => Ok(ExitCode::BadInput.code()),
+    }
+}
+
+/// Resolves the settings, says their warnings, and acts unless only the settings were asked for.
+fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: impl FnOnce(&Loaded) -> Outcome) -> Outcome {
+    let loaded = load(program, matches, inputs).map_err(|refusal| refused(&refusal))?;
+    let voice = Voice::of(&loaded.settings);
+    for warning in &loaded.warnings {
+        match voice {
+            Voice::Json => eprintln!("{}", serde_json::json!({ "event": "warning", "message": warning.to_string() })),
+            Voice::Bars | Voice::Text => eprintln!("warning: {warning}"),
+        }
+    }
+    if loaded.settings.print_config {
+        return print(&loaded.print_config());
+    }
+    logging::install(&loaded.settings)?;
+    match act(&loaded) {
+        Err(failure) if voice == Voice::Json && program.moves_data() => {
+            eprintln!("{}", failure.json());
+            Ok(failure.exit_code.code())
+        }
+        outcome => outcome,
+    }
+}
+
+/// All problems of the settings as one failure, a line each with its code.
+fn refused(refusal: &tributary_config::Refusal) -> Failure {
+    let mut failures = refusal.errors().iter().map(|error| {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        (tributary::Fault::code(error).to_string(), format!("{error}{cause}"), tributary::Fault::next_command(error))
+    });
+    let (code, mut message, next) = failures.next().unwrap_or_default();
+    for (code, text, _) in failures {
+        message.push_str(&format!("\nerror[{code}]: {text}"));
+    }
+    Failure { exit_code: ExitCode::BadInput, code, message, next }
+}
+
+/// Prints on the standard output.
+pub fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        // whoever read the output has seen enough
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::Done.code()),
+        Err(source) => Err(Error::Io { action: "writing to the standard output".to_owned(), source }.into()),
+        Ok(()) => Ok(ExitCode::Done.code()),
+    }
+}
+
+/// Runs `work` on a runtime of its own.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| Error::Io { action: "starting threads".to_owned(), source })?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}
+
+fn demonstrate(matches: &ArgMatches) -> Outcome {
+    let path = |name: &str| matches.get_one::<std::path::PathBuf>(name).cloned();
+    let args = demo::DemoArgs {
+        events: path("events"),
+        expected: path("expected"),
+        feeds: matches.get_many("feeds").into_iter().flatten().cloned().collect(),
+        known_losses: matches.get_many("known_losses").into_iter().flatten().cloned().collect(),
+        folder: path("folder"),
+    };
+    block_on(async {
+        let done = demo::demo(&args, &mut std::io::stdout()).await;
+        done.map(ExitCode::code).map_err(|reason| Error::Demo { reason }.into())
+    })
+}

@@ -1,0 +1,263 @@
+//! The umbrella binary as a shell sees it: what it prints, what it exits with, what it leaves.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const PIPELINE: &str = "
+name: shop
+feeds:
+  - name: shop_orders
+    table: bronze.orders
+    decode: json
+    source: {files: {path: orders, format: jsonl}}
+    columns:
+      - {name: id, type: long}
+      - {name: status, type: string}
+      - {name: seq, type: long}
+silver:
+  - table: silver.orders
+    sources: [bronze.orders]
+    keys: [id]
+    sequence_by: [seq]
+gold:
+  - table: gold.by_status
+    query: SELECT status, count(*) AS orders FROM silver.orders GROUP BY status
+";
+
+/// A working folder with a pipeline, its file drops and its warehouse.
+struct Shop {
+    folder: tempfile::TempDir,
+}
+
+impl Shop {
+    fn new() -> Self {
+        let shop = Self { folder: tempfile::tempdir().unwrap() };
+        shop.write("pipeline.yml", PIPELINE);
+        shop.write("data/raw/orders/1.jsonl", "{\"id\":1,\"status\":\"new\",\"seq\":1}\n{\"id\":2,\"status\":\"new\",\"seq\":1}\n");
+        shop
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tributary"));
+        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command.output().unwrap()
+    }
+
+    /// What a command prints when it exits with a code.
+    fn says(&self, code: i32, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.command(arguments);
+        let (out, err) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        assert_eq!(status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
+        format!("{out}{err}")
+    }
+
+    fn json(&self, arguments: &[&str]) -> Vec<Value> {
+        self.says(0, arguments).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    }
+
+    fn versions(&self) -> Vec<(String, u64)> {
+        let tables = self.json(&["show", "tables", "-o", "json"]);
+        tables.iter().map(|table| (table["table"].as_str().unwrap().to_owned(), table["version"].as_u64().unwrap())).collect()
+    }
+}
+
+#[test]
+fn a_run_brings_every_layer_up_to_date_and_a_second_one_writes_nothing() {
+    let shop = Shop::new();
+    let events = shop.json(&["run"]);
+    assert_eq!(events.last().unwrap()["event"], "run_finished");
+    let finished: Vec<&Value> = events.iter().filter(|event| event["event"] == "dataset_finished").collect();
+    assert_eq!(finished.len(), 3);
+    assert!(finished.iter().all(|event| event["report"]["status"] == "committed"), "{finished:?}");
+    assert_eq!(shop.says(0, &["sql", "select status, orders from gold.by_status", "-o", "csv"]), "status,orders\nnew,2\n");
+
+    let before = shop.versions();
+    assert!(shop.says(0, &["run", "--log-format", "text"]).ends_with("nothing new in 3 datasets\n"));
+    shop.says(99, &["run", "--exit-code-if-nothing-new", "99"]);
+    assert_eq!(shop.versions(), before);
+}
+
+#[test]
+fn new_files_move_only_what_reads_them_and_every_version_can_be_read_again() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":2,\"status\":\"paid\",\"seq\":2}\n");
+    shop.says(0, &["run"]);
+    let first = shop.versions().into_iter().find(|(name, _)| name == "silver.orders").unwrap().1 - 1;
+    let csv = |query: &str| shop.says(0, &["sql", query, "-o", "csv"]);
+    assert_eq!(csv("select id, status from silver.orders order by id"), "id,status\n1,new\n2,paid\n");
+    assert_eq!(csv(&format!("select ID, Status from SILVER.orders version as of {first} order by id")), "id,status\n1,new\n2,new\n");
+    assert_eq!(
+        csv(&format!("select status, _change_type from table_changes('silver.orders', {0}, {0}) order by _change_type", first + 1)),
+        "status,_change_type\npaid,update_postimage\nnew,update_preimage\n"
+    );
+    let sample = shop.json(&["show", "sample", "silver.orders", "--version", &first.to_string(), "-o", "json"]);
+    assert!(sample.iter().all(|row| row["status"] == "new"), "{sample:?}");
+    let history = shop.json(&["show", "history", "silver.orders", "-n", "1", "-o", "json"]);
+    assert_eq!(history[0]["version"], first + 1);
+    assert_eq!(shop.json(&["show", "runs", "-o", "json"]).len(), 6);
+}
+
+#[test]
+fn time_before_the_first_commit_is_an_error_and_not_an_answer() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    let said = shop.says(2, &["sql", "select * from silver.orders timestamp as of '2001-01-01'"]);
+    assert!(said.contains("error[LK0012]") && said.contains("next: tributary show history silver.orders"), "{said}");
+    let said = shop.says(2, &["sql", "select * from silver.orders version as of 99"]);
+    assert!(said.contains("error[LK0011]"), "{said}");
+}
+
+#[test]
+fn bad_lines_are_in_quarantine_and_can_be_read_there() {
+    let shop = Shop::new();
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\n{\"id\":4,\"status\":\"new\",\"seq\":1}\n");
+    shop.says(0, &["run"]);
+    let list = shop.json(&["quarantine", "list", "-o", "json"]);
+    assert_eq!((list.len(), &list[0]["name"], &list[0]["open"]), (1, &Value::from("shop_orders"), &Value::from(1)));
+    let reason = list[0]["reason"].as_str().unwrap();
+    let shown = shop.json(&["quarantine", "show", "shop_orders", "--reason", reason, "-o", "json"]);
+    assert_eq!((shown.len(), &shown[0]["line"]), (1, &Value::from(1)));
+    assert!(shop.json(&["quarantine", "show", "shop_orders", "--reason", "no such reason", "-o", "json"]).is_empty());
+}
+
+#[test]
+fn the_report_says_what_the_shell_saw() {
+    let shop = Shop::new();
+    shop.says(0, &["run", "--report", "out/report.json"]);
+    let report = |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(shop.path(name)).unwrap()).unwrap();
+    assert_eq!(report("out/report.json")["exit_code"], 0);
+    assert_eq!(report("out/report.json")["datasets"].as_array().unwrap().len(), 3);
+    shop.write("pipeline.yml", "name: shop\nfeedz: []\n");
+    shop.says(2, &["run", "--report", "out/failed.json"]);
+    assert_eq!(report("out/failed.json")["exit_code"], 2);
+    assert!(report("out/failed.json")["error"]["message"].as_str().unwrap().contains("feedz"));
+}
+
+#[test]
+fn layers_and_single_datasets_run_alone() {
+    let shop = Shop::new();
+    shop.says(0, &["run", "--layer", "bronze"]);
+    assert_eq!(shop.versions().len(), 1);
+    shop.says(0, &["run", "--only", "silver.orders"]);
+    assert_eq!(shop.versions().len(), 2);
+    let said = shop.says(2, &["run", "--only", "silver.order"]);
+    assert!(said.contains("CL0003") && said.contains("nearest is `silver.orders`"), "{said}");
+}
+
+#[test]
+fn one_schema_for_all_layers_needs_names_that_differ() {
+    let shop = Shop::new();
+    let said = shop.says(2, &["validate", "--db-name", "shop"]);
+    assert!(said.contains("CL0002") && said.contains("`bronze.orders` and `silver.orders`"), "{said}");
+    shop.write("pipeline.yml", &PIPELINE.replace("bronze.orders", "bronze.orders_bz"));
+    shop.says(0, &["run", "--db-name", "shop"]);
+    let names: Vec<String> = shop.versions().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["shop.by_status", "shop.orders", "shop.orders_bz"]);
+}
+
+#[test]
+fn settings_come_from_the_file_and_are_printed_with_their_origin() {
+    let shop = Shop::new();
+    shop.write("tributary.toml", "warehouse = \"elsewhere\"\n");
+    shop.write(".env", "TRIBUTARY_STREAM=false\n");
+    let printed = shop.says(0, &["run", "--print-config"]);
+    assert!(printed.contains("warehouse = \"elsewhere\"") && printed.contains("# tributary.toml line 1"), "{printed}");
+    assert!(printed.contains("# .env line 1"), "{printed}");
+    assert!(!shop.path("elsewhere").exists());
+    let checked = shop.says(0, &["run", "--check"]);
+    assert!(checked.contains("are sound") && !shop.path("elsewhere").exists(), "{checked}");
+    shop.write("tributary.toml", "warehuose = \"elsewhere\"\n");
+    let said = shop.says(2, &["run"]);
+    assert!(said.contains("error[CF0001]") && said.contains("nearest is \"warehouse\""), "{said}");
+}
+
+#[test]
+fn validate_touches_nothing_and_names_every_mistake() {
+    let shop = Shop::new();
+    let said = shop.says(0, &["validate"]);
+    assert!(said.contains("pipeline `shop` is sound: 1 feeds, 1 silver, 1 gold"), "{said}");
+    assert!(!shop.path("data/lake").exists());
+    shop.write("pipeline.yml", &PIPELINE.replace("keys: [id]", "kesy: [id]"));
+    assert!(shop.says(2, &["validate"]).contains("kesy"));
+}
+
+#[test]
+fn setup_makes_tables_once_and_lists_differences() {
+    let shop = Shop::new();
+    let made = shop.json(&["setup", "-o", "json"]);
+    assert!(made.iter().all(|row| row["outcome"] == "created"), "{made:?}");
+    let again = shop.json(&["setup", "-o", "json"]);
+    assert!(again.iter().all(|row| row["outcome"] == "as declared"), "{again:?}");
+    shop.write("pipeline.yml", &PIPELINE.replace("{name: status, type: string}", "{name: status, type: long}"));
+    let said = shop.says(2, &["setup"]);
+    assert!(said.contains("status") && said.contains("differs"), "{said}");
+    shop.write("pipeline.yml", PIPELINE);
+    shop.says(0, &["run"]);
+    assert_eq!(shop.says(0, &["sql", "select count(*) as n from silver.orders", "-o", "csv"]), "n\n2\n");
+}
+
+#[test]
+fn ddl_is_the_same_before_and_after_the_first_run() {
+    let shop = Shop::new();
+    let before = shop.says(0, &["ddl", "bronze.orders"]);
+    assert!(before.contains("CREATE TABLE `main`.`bronze`.`orders` (\n  `id` BIGINT"), "{before}");
+    shop.says(0, &["run"]);
+    let after = shop.says(0, &["ddl", "bronze.orders"]);
+    let columns = |text: &str| text.split("USING DELTA").next().unwrap().to_owned();
+    assert_eq!(columns(&before), columns(&after));
+    assert!(shop.says(2, &["ddl", "silver.nothing"]).contains("error["));
+}
+
+#[test]
+fn a_command_that_reads_makes_no_lake() {
+    let shop = Shop::new();
+    for arguments in [&["show", "tables"][..], &["sql", "select 1"], &["quarantine", "list"]] {
+        let said = shop.says(2, arguments);
+        assert!(said.contains("error[CL0012]") && said.contains("data/lake"), "{said}");
+    }
+    assert!(!shop.path("data/lake").exists());
+}
+
+#[test]
+fn errors_name_the_thing_a_next_command_and_a_page() {
+    let shop = Shop::new();
+    let said = shop.says(2, &["run", "--log-format", "text", "--pipeline", "no.yml"]);
+    assert!(said.starts_with("error[CL0001]: the pipeline file no.yml cannot be read: "), "{said}");
+    assert!(said.contains("\n  next: ") && said.contains("\n  page: tributary help CL0001\n"), "{said}");
+    let said = shop.says(2, &["run", "--pipeline", "no.yml"]);
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["code"], "CL0001");
+    shop.says(2, &["run", "--no-such-flag"]);
+    shop.says(2, &[]);
+}
+
+#[test]
+fn help_pages_completions_and_versions_are_printed() {
+    let shop = Shop::new();
+    assert!(shop.says(0, &["--help"]).contains("Examples:"));
+    assert!(shop.says(0, &["help", "run"]).contains("--starting-version"));
+    assert!(shop.says(0, &["run", "--help"]).contains("TRIBUTARY_WAREHOUSE"));
+    assert!(shop.says(0, &["completions", "bash"]).contains("tributary"));
+    assert!(shop.says(0, &["--version"]).starts_with("tributary "));
+    assert!(shop.says(2, &["help", "rnu"]).contains("nearest is `run`"));
+}
+
+#[test]
+fn every_code_has_its_page() {
+    let shop = Shop::new();
+    for code in ["CF0001", "CL0001", "TR0102", "LK0003"] {
+        assert!(shop.says(0, &["help", code]).contains(code), "{code}");
+        assert!(shop.says(0, &["help", &code.to_lowercase()]).contains(code), "{code}");
+    }
+}
