@@ -56,7 +56,7 @@ fn every_error_code_has_a_page_and_every_page_a_code() {
         }
         let mut words = text.split('"');
         while let Some(word) = words.next() {
-            let shaped = word.len() == 6 && word[..2].chars().all(|letter| letter.is_ascii_uppercase());
+            let shaped = word.len() == 6 && word.is_ascii() && word[..2].chars().all(|letter| letter.is_ascii_uppercase());
             if shaped && word[2..].chars().all(|letter| letter.is_ascii_digit()) {
                 codes.insert(word.to_owned());
             }
