@@ -24,7 +24,7 @@ fn fails(control: Control, law: Law, policy: MergePolicy, order: Order) -> Strin
         let model = case.model();
         tried.add("changes", case.history.changes.len());
         let expected = model.scd1(&case.events());
-        let outcome = block_on(compare(broken(control), &case.dataset(policy.clone()), &case.batches(), &columns(&model, &[]), expected));
+        let outcome = block_on(compare(broken(control), &case.dataset(policy.clone()), &case, &columns(&model, &[]), expected));
         outcome.map_err(|why| TestCaseError::fail(format!("{why:#}")))
     })
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
-use tributary_specs::{Column, ColumnSelection, Deletes, IgnoreNullUpdates, MergePolicy, ReplicaIdentity, SilverSpec};
+use tributary_specs::{Column, ColumnSelection, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, ReplicaIdentity, SilverSpec, TableName};
 use tributary_testkit::oracle::{Event, IgnoreNulls, Kind, Model, Row};
 use tributary_testkit::strategy::{DeliveryPlan, History, SourceTable, bronze_frame, delivery, shuffle, source_history};
 use tributary_testkit::{Controls, Frame, Law, Tried, Value};
@@ -40,6 +40,8 @@ pub struct Delivered {
     pub history: History,
     pub plan: DeliveryPlan,
     pub order: Order,
+    /// Bytes of a slice of keys; with few of them a batch goes in many slices.
+    pub memory_limit: usize,
 }
 
 impl Delivered {
@@ -85,7 +87,8 @@ pub fn delivered(
 ) -> impl Strategy<Value = Delivered> {
     let order = prop_oneof![Just(Order::Position), Just(Order::Stamp)];
     let history = tables.prop_flat_map(|table| source_history(table, 25));
-    (history, plans, order).prop_map(|(history, plan, order)| Delivered { history, plan, order })
+    let memory_limit = prop_oneof![Just(64 << 20), Just(2048usize)];
+    (history, plans, order, memory_limit).prop_map(|(history, plan, order, memory_limit)| Delivered { history, plan, order, memory_limit })
 }
 
 fn plans() -> BoxedStrategy<DeliveryPlan> {
@@ -93,17 +96,11 @@ fn plans() -> BoxedStrategy<DeliveryPlan> {
 }
 
 /// Delivers batch by batch, running silver after each, and compares the end with what the oracle says.
-pub async fn compare(
-    controls: Controls,
-    dataset: &SilverSpec,
-    batches: &[Frame],
-    columns: &[String],
-    mut expected: Vec<Row>,
-) -> Result<()> {
+pub async fn compare(controls: Controls, dataset: &SilverSpec, case: &Delivered, columns: &[String], mut expected: Vec<Row>) -> Result<()> {
     let world = World::with(controls);
-    for batch in batches {
-        world.append(&dataset.sources[0], batch).await?;
-        let report = world.run(dataset).await?;
+    for batch in case.batches() {
+        world.append(&dataset.sources[0], &batch).await?;
+        let report = world.run_in_slices(dataset, case.memory_limit).await?;
         let ignored: u64 = report.rows_ignored.values().sum();
         ensure!(report.rows_in == report.rows_out + report.rows_quarantined + ignored, "the counts do not add up: {report:?}");
     }
@@ -137,7 +134,7 @@ fn law_current_rows_are_those_of_all_events() {
         count(&case, &batches, tried);
         let model = case.model();
         let expected = model.scd1(&case.events());
-        as_case(block_on(compare(Controls::none(), &case.dataset(MergePolicy::ScdType1), &batches, &columns(&model, &[]), expected)))
+        as_case(block_on(compare(Controls::none(), &case.dataset(MergePolicy::ScdType1), &case, &columns(&model, &[]), expected)))
     });
 }
 
@@ -148,7 +145,7 @@ fn law_a_good_clock_and_the_position_both_end_where_the_source_does() {
         let batches = case.batches();
         count(&case, &batches, tried);
         let expected = case.history.final_rows();
-        as_case(block_on(compare(Controls::none(), &case.dataset(MergePolicy::ScdType1), &batches, &columns(&case.model(), &[]), expected)))
+        as_case(block_on(compare(Controls::none(), &case.dataset(MergePolicy::ScdType1), &case, &columns(&case.model(), &[]), expected)))
     });
 }
 
@@ -159,7 +156,7 @@ fn law_history_is_that_of_all_events() {
         count(&case, &batches, tried);
         let model = case.model();
         let expected = model.scd2(&case.events());
-        as_case(block_on(compare(Controls::none(), &case.dataset(SCD2), &batches, &columns(&model, &["__START_AT", "__END_AT"]), expected)))
+        as_case(block_on(compare(Controls::none(), &case.dataset(SCD2), &case, &columns(&model, &["__START_AT", "__END_AT"]), expected)))
     });
 }
 
@@ -174,13 +171,7 @@ fn law_history_of_some_columns_is_that_of_all_events() {
         model.tracked.retain(|column| !untracked.contains(column));
         let policy = MergePolicy::ScdType2 { track_history: ColumnSelection::Except(untracked) };
         let expected = model.scd2(&case.events());
-        as_case(block_on(compare(
-            Controls::none(),
-            &case.dataset(policy),
-            &batches,
-            &columns(&model, &["__START_AT", "__END_AT"]),
-            expected,
-        )))
+        as_case(block_on(compare(Controls::none(), &case.dataset(policy), &case, &columns(&model, &["__START_AT", "__END_AT"]), expected)))
     });
 }
 
@@ -193,7 +184,7 @@ fn law_rows_marked_as_deleted_are_those_of_all_events() {
         dataset.deletes.soft_delete_column = Some("_deleted".to_owned());
         let model = case.model();
         let expected = model.soft_deleted(&case.events());
-        as_case(block_on(compare(Controls::none(), &dataset, &batches, &columns(&model, &["_deleted"]), expected)))
+        as_case(block_on(compare(Controls::none(), &dataset, &case, &columns(&model, &["_deleted"]), expected)))
     });
 }
 
@@ -224,7 +215,7 @@ fn law_every_policy_is_a_function_of_all_events() {
             dataset.keys = Vec::new();
             dataset.sequence_by = Vec::new();
         }
-        as_case(block_on(compare(Controls::none(), &dataset, &batches, &columns(&model, &[]), expected)))
+        as_case(block_on(compare(Controls::none(), &dataset, &case, &columns(&model, &[]), expected)))
     });
 }
 
@@ -262,11 +253,14 @@ fn law_a_dataset_that_reads_the_change_feed_of_another_follows_it() {
     });
 }
 
-/// Events of a declared feed without positions: any set of them is legal, ties and null values included.
+/// Key, sequence, kind (`u`, `d`, `t`), two values.
+type DeclaredRow = (Option<i64>, Option<i64>, char, Option<u8>, Option<u8>);
+
+/// Events of a declared feed without positions: any set of them is legal, ties and null values included. Rows without a key or
+/// a sequence go to quarantine.
 #[derive(Debug, Clone)]
 struct DeclaredFeed {
-    /// Key, sequence, kind (`u`, `d`, `t`), two values.
-    rows: Vec<(i64, i64, char, Option<u8>, Option<u8>)>,
+    rows: Vec<DeclaredRow>,
     batches: Vec<usize>,
     ignore_nulls: bool,
     track_name: bool,
@@ -276,7 +270,8 @@ struct DeclaredFeed {
 fn declared_feeds() -> impl Strategy<Value = DeclaredFeed> {
     let value = || proptest::option::of(0..3u8);
     let kind = prop_oneof![6 => Just('u'), 2 => Just('d'), 1 => Just('t')];
-    let rows = vec((1..4i64, 1..9i64, kind, value(), value()), 1..16);
+    let mostly = |values: std::ops::Range<i64>| proptest::option::weighted(0.95, values);
+    let rows = vec((mostly(1..4), mostly(1..9), kind, value(), value()), 1..16);
     (rows, vec(1..5usize, 1..4), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(rows, batches, ignore_nulls, track_name, truncates)| DeclaredFeed { rows, batches, ignore_nulls, track_name, truncates },
     )
@@ -295,7 +290,7 @@ impl DeclaredFeed {
         ]
     }
 
-    fn kept(&self) -> Vec<(i64, i64, char, Option<u8>, Option<u8>)> {
+    fn kept(&self) -> Vec<DeclaredRow> {
         self.rows.iter().filter(|row| row.2 != 't' || self.truncates).copied().collect()
     }
 
@@ -305,11 +300,12 @@ impl DeclaredFeed {
             .kept()
             .iter()
             .map(|(id, seq, op, name, y)| {
-                let id = (*op != 't').then_some(*id);
+                let id = id.filter(|_| *op != 't');
                 // A struct of nulls, a null struct, and a struct with one field of two.
-                let place = match (seq % 3, y) {
+                let n = seq.unwrap_or_default();
+                let place = match (n % 3, y) {
                     (0, None) => serde_json::Value::Null,
-                    _ => json!({ "x": if seq % 2 == 0 { Some(format!("x{seq}")) } else { None }, "y": text(*y) }),
+                    _ => json!({ "x": if n % 2 == 0 { Some(format!("x{n}")) } else { None }, "y": text(*y) }),
                 };
                 json!({ "id": id, "seq": seq, "op": op.to_string(), "name": text(*name), "place": place })
             })
@@ -346,6 +342,14 @@ impl DeclaredFeed {
         events
     }
 
+    /// The events that are taken, and how many rows are not.
+    fn judged(&self) -> (Vec<Event>, u64) {
+        let model = self.model();
+        let (taken, refused): (Vec<Event>, Vec<Event>) =
+            self.events().into_iter().partition(|event| model.check(std::slice::from_ref(event)).is_ok());
+        (taken, refused.len() as u64)
+    }
+
     fn model(&self) -> Model {
         let mut model = Model::new(&["id"], &["id", "name", "place"]);
         model.ignore_nulls = if self.ignore_nulls { IgnoreNulls::All } else { IgnoreNulls::Off };
@@ -367,6 +371,7 @@ impl DeclaredFeed {
             },
             columns: ColumnSelection::Except(vec!["op".to_owned(), "seq".to_owned()]),
             ignore_null_updates: if self.ignore_nulls { IgnoreNullUpdates::All } else { IgnoreNullUpdates::Off },
+            null_keys: NullKeys::Quarantine,
             ..spec("declared", &["id"], policy)
         }
     }
@@ -390,11 +395,17 @@ impl DeclaredFeed {
     async fn check(&self, scd2: bool) -> Result<()> {
         let world = World::new();
         let dataset = self.dataset(scd2);
+        let mut quarantined = 0;
         for frame in self.frames() {
             world.append(&source("declared"), &frame).await?;
-            world.run(&dataset).await?;
+            quarantined += world.run(&dataset).await?.rows_quarantined;
         }
-        let events = self.events();
+        let (events, refused) = self.judged();
+        let in_quarantine = world.count(&TableName::new("quarantine", "declared")).await?.unwrap_or_default() as u64;
+        ensure!(
+            quarantined == refused && in_quarantine == refused,
+            "{refused} refused, {quarantined} reported, {in_quarantine} in quarantine"
+        );
         let (model, more): (Model, &[&str]) = (self.model(), if scd2 { &["__START_AT", "__END_AT"] } else { &[] });
         let mut expected = self.normal(if scd2 { model.scd2(&events) } else { model.scd1(&events) });
         let names = columns(&model, more);
@@ -415,7 +426,8 @@ fn law_declared_feeds_with_ties_nulls_and_truncates() {
         }
         tried.add("events", feed.kept().len());
         tried.add("batches", feed.frames().len());
-        let ties: BTreeSet<(i64, i64)> = feed.kept().iter().map(|row| (row.0, row.1)).collect();
+        tried.add("rows without key or sequence", feed.judged().1 as usize);
+        let ties: BTreeSet<(Option<i64>, Option<i64>)> = feed.kept().iter().map(|row| (row.0, row.1)).collect();
         tried.add("ties", feed.kept().len() - ties.len());
         as_case(block_on(feed.check(scd2)))
     });

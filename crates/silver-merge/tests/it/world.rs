@@ -76,6 +76,11 @@ impl World {
         tributary_silver_merge::run(&self.lake, spec, &Options::default()).await
     }
 
+    /// A run whose slices of keys hold this many bytes at most.
+    pub async fn run_in_slices(&self, spec: &SilverSpec, memory_limit: usize) -> tributary_silver_merge::Result<DatasetReport> {
+        tributary_silver_merge::run(&self.lake, spec, &Options { memory_limit, ..Options::default() }).await
+    }
+
     /// A run that commits after each version of its source.
     pub async fn run_version_by_version(&self, spec: &SilverSpec) -> tributary_silver_merge::Result<DatasetReport> {
         let options = Options { source_versions_max: Some(1), ..Options::default() };
