@@ -230,8 +230,10 @@ settings! {
     }
 
     /// Which log events are written: a level (error, warn, info, debug, trace), or levels by module such as `warn,tributary_bronze=debug`.
+    ///
+    /// The default leaves out the Delta kernel, which calls it an error when it looks for a table that is not there yet.
     log_filter: String = {
-        default: Some("warn"),
+        default: Some("warn,buoyant_kernel=off"),
         value_name: "FILTER",
         group: Group::Output,
     }
