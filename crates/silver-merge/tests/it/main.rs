@@ -13,5 +13,6 @@ mod queries;
 mod races;
 mod rules;
 mod slices;
+mod regression;
 mod worked_histories;
 mod world;
