@@ -56,7 +56,11 @@ pub(crate) struct Findings {
 
 /// The events of a slice.
 pub(crate) enum Slice {
-    Events(Box<Events>),
+    Events {
+        events: Box<Events>,
+        /// Pictures before a change that say nothing beside the one after it.
+        before_images: u64,
+    },
     /// They are more than may be held: the keys must be dealt to more slices.
     TooLarge,
 }
@@ -64,6 +68,7 @@ pub(crate) enum Slice {
 /// A pass over the new rows, batch by batch.
 pub(crate) struct Reading<'a> {
     intake: &'a Intake<'a>,
+    ranges: Vec<Range>,
     next_range: usize,
     output: Option<SendableRecordBatchStream>,
     seen: Seen,
@@ -84,7 +89,7 @@ impl Reading<'_> {
                 return Err(Error::Cancelled { table: table.clone() });
             }
             let Some(output) = &mut self.output else {
-                let Some(range) = intake.ranges.get(self.next_range) else { return Ok(None) };
+                let Some(range) = self.ranges.get(self.next_range) else { return Ok(None) };
                 self.next_range += 1;
                 self.output = Some(intake.selection.run(intake.source.rows(range.from, range.to).await?).await?);
                 continue;
@@ -106,7 +111,7 @@ impl Reading<'_> {
         merge(&mut self.findings.expectations, &judged.expectations);
         if let Some(rejected) = judged.rejected.take() {
             self.findings.quarantined += rejected.rows.num_rows() as u64;
-            self.findings.rejected.extend(intake.ranges[self.next_range - 1].sets_aside.then_some(rejected));
+            self.findings.rejected.extend(self.ranges[self.next_range - 1].sets_aside.then_some(rejected));
         }
         Ok(judged)
     }
@@ -136,9 +141,42 @@ impl Reading<'_> {
 }
 
 impl Intake<'_> {
-    /// Begins a pass.
+    /// Begins a pass over the new rows.
     pub fn read(&self) -> Reading<'_> {
-        Reading { intake: self, next_range: 0, output: None, seen: Seen::default(), stop: None, findings: Findings::default() }
+        self.read_ranges(self.ranges.clone())
+    }
+
+    fn read_ranges(&self, ranges: Vec<Range>) -> Reading<'_> {
+        Reading { intake: self, ranges, next_range: 0, output: None, seen: Seen::default(), stop: None, findings: Findings::default() }
+    }
+
+    /// All events the source ever had of keys, and of those that key changes tie to them, and what concerns every key; and
+    /// all of these keys.
+    ///
+    /// # Errors
+    /// As [`Reading::next`].
+    pub async fn read_again(&self, codec: &KeyCodec, mut keys: HashSet<Key>) -> Result<(Events, HashSet<Key>)> {
+        let fail = |error| Error::kernel(&self.spec.table, error);
+        let to = self.ranges.last().map_or(0, |range| range.to);
+        loop {
+            let range = Range { from: self.options.starting_version.checked_sub(1), to, sets_aside: false };
+            let mut reading = self.read_ranges(vec![range]);
+            let (mut parts, mut more) = (Vec::new(), HashSet::new());
+            while let Some(judged) = reading.next().await? {
+                let encoded = codec.encode(&codec.columns_of(&self.target.shape, &judged.events.rows)).map_err(fail)?;
+                let is_wanted =
+                    |row: &u32| judged.events.kinds[*row as usize].is_global() || keys.contains(encoded.row(*row as usize).as_ref());
+                let rows: UInt32Array = (0..judged.events.len() as u32).filter(is_wanted).collect();
+                parts.push(judged.events.take(&rows).map_err(fail)?);
+                let tied = ties(self.target, codec, &judged.events).map_err(fail)?.into_iter();
+                let tied = tied.filter(|(one, other)| keys.contains(one) != keys.contains(other));
+                more.extend(tied.flat_map(|(one, other)| [one, other]).filter(|key| !keys.contains(key)));
+            }
+            if more.is_empty() {
+                return Ok((Events::concat(&self.target.shape, parts).map_err(fail)?, keys));
+            }
+            keys.extend(more);
+        }
     }
 
     /// The events whose keys are in a slice; and those of every key, which are in each.
@@ -166,13 +204,10 @@ impl Intake<'_> {
             }
             parts.push(part);
         }
-        let mut findings = reading.finish()?;
+        let findings = reading.finish()?;
         let events = Events::concat(&self.target.shape, parts).map_err(fail)?;
-        let (events, dropped) = self.without_before_images(codec, events, &before_images).map_err(fail)?;
-        if dropped > 0 {
-            *findings.ignored.entry("preimage".to_owned()).or_default() += dropped;
-        }
-        Ok((Slice::Events(Box::new(events)), findings))
+        let (events, before_images) = self.without_before_images(codec, events, &before_images).map_err(fail)?;
+        Ok((Slice::Events { events: Box::new(events), before_images }, findings))
     }
 
     /// Collects keys that more slices could part, until there are two.

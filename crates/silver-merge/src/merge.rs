@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tributary_lake::arrow::array::{ArrayRef, BooleanArray, UInt32Array};
+use tributary_lake::arrow::array::{ArrayRef, UInt32Array};
+use tributary_lake::arrow::compute::take;
+use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Commit, DataFile, KeyRanges, Operation, Reads, Table};
 
 use crate::controls;
@@ -10,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted, widen};
-use crate::plan::{Counts, Inputs, plan_merge};
+use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
-use crate::search::find;
+use crate::search::{Hits, find};
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
 use crate::writes::Writes;
 
@@ -22,57 +24,74 @@ const SLICES_MAX: usize = 4096;
 /// Plans and commits; see [`crate::run::run`].
 pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> Result<Ended> {
     let codec = KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?;
-    let options = attempt.lake.options();
-    let ignores_position = controls::state_above_target_position(options);
+    let ignores_position = controls::state_above_target_position(attempt.lake.options());
     let state = State::open(attempt.lake, &attempt.spec.table, attempt.existing.as_ref(), attempt.position, ignores_position).await?;
     let wide = state.of_all(intake.target).await?;
     // A third of the memory for the events; as much for what they meet, and for what is written. What is of one key, or of keys
     // tied to it, cannot be parted and is taken as it is.
     let bytes_max = attempt.options.memory_limit / 3;
     let mut slices = Slices { count: 1, ..Slices::default() };
-    let (mut first, findings) = loop {
-        let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
-        match intake.slice(&codec, &slices, 0, bytes_max).await? {
-            (Slice::Events(events), _) if slices.count < slices_of_all(attempt, &events, bytes_max).await? => {
-                slices = more_slices(&slices, intake, &codec, &wide).await?;
+    loop {
+        let (first, findings) = loop {
+            let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
+            match intake.slice(&codec, &slices, 0, bytes_max).await? {
+                (Slice::Events { events, .. }, _) if slices.count < slices_of_all(attempt, &events, bytes_max).await? => {}
+                (first @ Slice::Events { .. }, findings) => break (first, findings),
+                (Slice::TooLarge, _) => {}
             }
-            (Slice::Events(events), findings) => break (Some(events), findings),
-            (Slice::TooLarge, _) => slices = more_slices(&slices, intake, &codec, &wide).await?,
+            slices = more_slices(&slices, intake, &codec, &wide).await?;
+        };
+        match merge_slices(attempt, intake, &codec, &slices, &state, &wide, first, findings).await? {
+            Sliced::Ended(ended) => return Ok(ended),
+            Sliced::Tie(keys) => slices.tied.extend(keys),
         }
-    };
-    if findings.rows == 0 {
-        return attempt.no_rows(intake.target).await;
     }
-    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
-        return Ok(Ended::Lost(lost));
+}
+
+/// How the slices ended.
+enum Sliced {
+    Ended(Ended),
+    /// These keys must be in the first slice: to be begun again.
+    Tie(HashSet<Key>),
+}
+
+#[expect(clippy::too_many_arguments, reason = "one caller, next to it")]
+async fn merge_slices(
+    attempt: &Attempt<'_>,
+    intake: &Intake<'_>,
+    codec: &KeyCodec,
+    slices: &Slices,
+    state: &State,
+    wide: &Retained,
+    first: Slice,
+    mut findings: Findings,
+) -> Result<Sliced> {
+    if findings.rows == 0 {
+        return attempt.no_rows(intake.target).await.map(Sliced::Ended);
     }
     let table = attempt.open_or_create(intake.target).await?;
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
-    let feeds_inserts = !controls::inserts_left_out_of_change_feed(options);
+    let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
     let writes = Writes::new(&table, intake.target, &files, &codec.names, slices.count == 1, feeds_inserts)?;
-    let mut merge = Merge {
-        attempt,
-        intake,
-        codec: &codec,
-        slices: &slices,
-        state: &state,
-        wide: &wide,
-        table: &table,
-        files: &files,
-        writes,
-        sums: Sums::default(),
-    };
+    let mut merge = Merge { attempt, intake, codec, slices, state, wide, table: &table, files: &files, writes, sums: Sums::default() };
+    let mut first = Some(first);
     for at in 0..slices.count {
-        let events = match first.take() {
-            Some(events) => *events,
-            None => match intake.slice(&codec, &slices, at, usize::MAX).await?.0 {
-                Slice::Events(events) => *events,
-                Slice::TooLarge => continue,
-            },
+        let slice = match first.take() {
+            Some(slice) => slice,
+            None => intake.slice(codec, slices, at, usize::MAX).await?.0,
         };
-        merge.slice(at, events).await?;
+        let Slice::Events { events, before_images } = slice else { continue };
+        if before_images > 0 {
+            *findings.ignored.entry("preimage".to_owned()).or_default() += before_images;
+        }
+        if let Some(keys) = merge.slice(at, *events).await? {
+            return Ok(Sliced::Tie(keys));
+        }
     }
-    merge.commit(findings).await
+    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
+        return Ok(Sliced::Ended(Ended::Lost(lost)));
+    }
+    merge.commit(findings).await.map(Sliced::Ended)
 }
 
 /// What a byte of a file may come to in memory.
@@ -112,6 +131,14 @@ struct Merge<'a> {
     sums: Sums,
 }
 
+/// A plan, and what it was made on.
+struct PlannedSlice {
+    plan: MergePlan,
+    hits: Hits,
+    retained: Retained,
+    wanted: Wanted,
+}
+
 /// What the slices came to together.
 #[derive(Default)]
 struct Sums {
@@ -123,55 +150,67 @@ struct Sums {
 }
 
 impl Merge<'_> {
-    async fn slice(&mut self, at: usize, events: Events) -> Result<()> {
+    /// Plans and writes a slice; or gives keys that must be in the first slice for it to be planned.
+    async fn slice(&mut self, at: usize, events: Events) -> Result<Option<HashSet<Key>>> {
         if self.attempt.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.attempt.spec.table.clone() });
         }
         if events.len() == 0 {
-            return Ok(());
+            return Ok(None);
         }
-        let target = self.intake.target;
-        let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
-        let wanted = self.wanted(at, &events)?;
-        let wide = self.wide_of(at, &wanted)?;
-        let retained = self.state.of_keys(target, self.codec, &wanted, self.slices).await?;
-        let retained = join(target, vec![retained, wide]).map_err(kernel)?;
-        let hits = find(self.table, self.files.iter().enumerate(), &target.shape, self.codec, &wanted, self.slices).await?;
-        let (visible, removed) = target.visible(&hits.rows).map_err(kernel)?;
-        check_lengths(self.attempt.spec, [&visible, &retained.events, &events])?;
-        let plan = self.plan(at, &visible, removed.as_ref(), &retained, &events)?;
-        self.writes.apply(&plan, &hits).await?;
-        self.sums.add(&plan, retained, wanted);
-        Ok(())
+        let mut planned = self.planned(at, &events, 0).await?;
+        if !planned.plan.to_read_again.is_empty() {
+            let keys = planned.plan.to_read_again.iter().cloned().collect();
+            let (again, keys) = self.intake.read_again(self.codec, keys).await?;
+            if keys.iter().any(|key| self.slices.of(key) != at) {
+                return Ok(Some(keys));
+            }
+            let count = again.len();
+            let events = Events::concat(&self.intake.target.shape, vec![events, again]).map_err(|error| self.kernel(error))?;
+            planned = self.planned(at, &events, count).await?;
+        }
+        self.writes.apply(&planned.plan, &planned.hits).await?;
+        self.sums.add(&planned.plan, planned.retained, planned.wanted);
+        Ok(None)
     }
 
-    fn plan(
-        &self,
-        at: usize,
-        visible: &Events,
-        removed: Option<&BooleanArray>,
-        retained: &Retained,
-        events: &Events,
-    ) -> Result<crate::plan::MergePlan> {
+    fn kernel(&self, error: ArrowError) -> Error {
+        Error::kernel(&self.attempt.spec.table, error)
+    }
+
+    /// Reads what the events meet, and plans. The last `again` of them were read again.
+    async fn planned(&mut self, at: usize, events: &Events, again: usize) -> Result<PlannedSlice> {
+        let target = self.intake.target;
+        let wanted = self.wanted(at, events, again)?;
+        let wide = self.wide_of(at, &wanted)?;
+        let retained = self.state.of_keys(target, self.codec, &wanted, self.slices).await?;
+        let retained = join(target, vec![retained, wide]).map_err(|error| self.kernel(error))?;
+        let hits = find(self.table, self.files.iter().enumerate(), &target.shape, self.codec, &wanted, self.slices).await?;
+        let (visible, removed) = target.visible(&hits.rows).map_err(|error| self.kernel(error))?;
+        check_lengths(self.attempt.spec, [&visible, &retained.events, events])?;
         let inputs = Inputs {
-            shape: &self.intake.target.shape,
-            visible,
-            removed,
+            shape: &target.shape,
+            visible: &visible,
+            removed: removed.as_ref(),
             state: &retained.events,
             incoming: events,
+            again,
             first_slice: at == 0,
             delete_memory: !controls::delete_memory_off(self.attempt.lake.options()),
         };
-        plan_merge(&inputs).map_err(|error| Error::kernel(&self.attempt.spec.table, error))
+        let plan = plan_merge(&inputs).map_err(|error| self.kernel(error))?;
+        Ok(PlannedSlice { plan, hits, retained, wanted })
     }
 
     /// The keys of the events, and those that key changes tie to them; all of the slice where every key is concerned.
-    fn wanted(&self, at: usize, events: &Events) -> Result<Wanted> {
-        if events.kinds.iter().any(|kind| kind.is_global()) {
+    fn wanted(&self, at: usize, events: &Events, again: usize) -> Result<Wanted> {
+        if events.kinds[..events.len() - again].iter().any(|kind| kind.is_global()) {
             return Ok(Wanted::Slice(at));
         }
         let target = self.intake.target;
-        let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
+        let kernel = |error| self.kernel(error);
+        let of_keys: UInt32Array = (0..events.len() as u32).filter(|row| !events.kinds[*row as usize].is_global()).collect();
+        let events = &events.take(&of_keys).map_err(kernel)?;
         let columns = self.codec.columns_of(&target.shape, &events.rows);
         let encoded = self.codec.encode(&columns).map_err(kernel)?;
         let mut keys: HashSet<Key> = (0..events.len()).map(|row| Key::from(encoded.row(row).as_ref())).collect();
@@ -189,7 +228,7 @@ impl Merge<'_> {
     }
 
     /// The key columns of both sides of the key changes whose keys are wanted.
-    fn tied_columns(&self, events: &Events, keys: &HashSet<Key>) -> Result<Vec<Vec<ArrayRef>>, tributary_lake::arrow::error::ArrowError> {
+    fn tied_columns(&self, events: &Events, keys: &HashSet<Key>) -> Result<Vec<Vec<ArrayRef>>, ArrowError> {
         let mut sides = Vec::new();
         for events in [events, &self.wide.events] {
             let own = self.codec.columns_of(&self.intake.target.shape, &events.rows);
@@ -198,7 +237,7 @@ impl Merge<'_> {
                 let at: UInt32Array = (0..events.len() as u32)
                     .filter(|row| events.has_other_key(*row as usize) && keys.contains(encoded.row(*row as usize).as_ref()))
                     .collect();
-                sides.push(columns.iter().map(|column| tributary_lake::arrow::compute::take(column, &at, None)).collect::<Result<_, _>>()?);
+                sides.push(columns.iter().map(|column| take(column, &at, None)).collect::<Result<_, _>>()?);
             }
         }
         Ok(sides)
@@ -260,7 +299,7 @@ impl Merge<'_> {
 }
 
 impl Sums {
-    fn add(&mut self, plan: &crate::plan::MergePlan, retained: Retained, wanted: Wanted) {
+    fn add(&mut self, plan: &MergePlan, retained: Retained, wanted: Wanted) {
         let Counts { applied, duplicates, superseded, late_earlier, ties } = plan.counts;
         self.counts.applied += applied;
         self.counts.duplicates += duplicates;

@@ -37,8 +37,10 @@ pub(crate) struct Inputs<'a> {
     pub removed: Option<&'a BooleanArray>,
     /// Retained events and links.
     pub state: &'a Events,
-    /// The batch.
+    /// The batch, and behind it events of the source that are read again.
     pub incoming: &'a Events,
+    /// How many of those are read again: they are not counted, and all that their keys ever had is among them.
+    pub again: usize,
     /// Whether what concerns every key is counted and retained here; another slice does it else.
     pub first_slice: bool,
     /// Whether deletes are remembered; only a control says no.
@@ -62,6 +64,9 @@ pub(crate) struct MergePlan {
     pub state_added: Events,
     /// What became of the batch.
     pub counts: Counts,
+    /// Keys whose values before a key change can only be told from all their events, because later ones are known already: the
+    /// plan holds only if there are none.
+    pub to_read_again: Vec<Box<[u8]>>,
 }
 
 /// What became of the events of a batch; the first four add up to their number.
@@ -129,7 +134,7 @@ pub(crate) enum StateRow {
 /// When a column has a type without an order.
 pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     let mut known = Known::new(inputs.shape, inputs.visible, inputs.state, inputs.incoming)?;
-    let mut fates = Fates { of: vec![Fate::Superseded; inputs.incoming.len()], first: known.ids_of(INCOMING).start, ties: 0 };
+    let mut fates = Fates::new(known.ids_of(INCOMING).start, inputs.incoming.len() - inputs.again);
     let (truncates, global_cuts) = globals(&known, &mut fates);
     let groups = groups(&known, &truncates, &mut fates);
     let mut links = links(&known);
@@ -143,9 +148,8 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     let mut state = StateChange::default();
     if inputs.first_slice {
         state.globals(&known, &truncates, &global_cuts, !links.is_empty());
-    } else {
-        fates.forget_globals(&known);
     }
+    let to_read_again = if inputs.again == 0 { keys_to_read_again(&known, &kept_links, &groups) } else { Vec::new() };
     let mut links_of: HashMap<Option<usize>, Vec<&Link>> = HashMap::new();
     kept_links.into_iter().for_each(|(owner, link)| links_of.entry(owner).or_default().push(link));
     for (at, (group, key)) in groups.iter().zip(&folded).enumerate() {
@@ -156,6 +160,8 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     fates.settle(&known, inputs, &folded, &groups);
     if inputs.first_slice {
         truncates.iter().chain(&global_cuts).for_each(|id| fates.set(*id, Fate::Applied));
+    } else {
+        fates.forget_globals(&known);
     }
     let mut rows = RowChange::default();
     groups.iter().zip(folded).for_each(|(group, key)| rows.key(&known, group, key));
@@ -167,6 +173,7 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
         state_removed: state.removed,
         state_added: assemble_state(&known, &state.added)?,
         counts: fates.counts(),
+        to_read_again,
     })
 }
 
@@ -337,6 +344,19 @@ fn keep_links<'l>(
     kept_links
 }
 
+/// The keys of new links that had later events before: what came before the key change may be forgotten.
+fn keys_to_read_again(known: &Known<'_>, links: &[(Option<usize>, &Link)], groups: &[Group]) -> Vec<Box<[u8]>> {
+    if matches!(known.shape.form, Form::History { .. }) {
+        return Vec::new();
+    }
+    let forgetful = |(owner, link): &&(Option<usize>, &Link)| {
+        let known_before = owner.iter().flat_map(|owner| groups[*owner].rows.iter().chain(&groups[*owner].stored));
+        let mut known_before = known_before.filter(|id| known.kind(**id) != Kind::Link);
+        link.stored.is_none() && known_before.any(|id| known.position(*id) >= known.position(link.at))
+    };
+    links.iter().filter(forgetful).filter_map(|(owner, _)| Some(known.key(groups[(*owner)?].of).as_ref().into())).collect()
+}
+
 fn state_link(link: &Link) -> StateRow {
     StateRow::Link { from: link.from, to: link.to, at: link.at }
 }
@@ -431,9 +451,18 @@ struct Fates {
 }
 
 impl Fates {
+    /// Fates of `count` events from `first` on; others have none.
+    fn new(first: Id, count: usize) -> Self {
+        Self { of: vec![Fate::Superseded; count], first, ties: 0 }
+    }
+
+    fn is_new(&self, id: Id) -> bool {
+        id.checked_sub(self.first).is_some_and(|at| (at as usize) < self.of.len())
+    }
+
     fn set(&mut self, id: Id, fate: Fate) {
-        if let Some(at) = id.checked_sub(self.first) {
-            self.of[at as usize] = fate;
+        if self.is_new(id) {
+            self.of[(id - self.first) as usize] = fate;
         }
     }
 
@@ -455,7 +484,7 @@ impl Fates {
             false => known.position(a).is_some() && known.position(a) == known.position(b),
         };
         for group in events.chunk_by(|a, b| tied(*a, *b)).filter(|group| group.len() > 1) {
-            let new = group.iter().filter(|id| **id >= self.first).count();
+            let new = group.iter().filter(|id| self.is_new(**id)).count();
             self.ties += new.min(group.len() - 1) as u64;
         }
     }
@@ -476,7 +505,7 @@ impl Fates {
             if let Form::Current { order, keep_existing: true, .. } = &inputs.shape.form
                 && let Some(existing) = group.rows.first()
             {
-                let late = group.events.iter().filter(|id| **id >= self.first && known.compare_in(order, **id, *existing).is_gt()).copied();
+                let late = group.events.iter().filter(|id| self.is_new(**id) && known.compare_in(order, **id, *existing).is_gt()).copied();
                 late.collect::<Vec<_>>().into_iter().for_each(|id| self.set(id, Fate::LateEarlier));
             }
         }

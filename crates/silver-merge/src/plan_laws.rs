@@ -9,6 +9,7 @@ use crate::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, Re
 use crate::arrow::buffer::NullBuffer;
 use crate::arrow::compute::{concat, concat_batches, take};
 use crate::arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema, SchemaRef};
+use crate::arrow::row::{RowConverter, SortField};
 use crate::events::{Events, Kind};
 use crate::leaves::{LeafSet, Leaves};
 use crate::plan::{Counts, Inputs, plan_merge};
@@ -107,6 +108,8 @@ struct Simulation {
     visible: Events,
     removed: BooleanArray,
     state: Events,
+    /// The source: every event ever delivered.
+    source: Vec<Event>,
 }
 
 impl Simulation {
@@ -123,15 +126,23 @@ impl Simulation {
                 Arc::new(StringArray::from(Vec::<&str>::new()))
             });
         }
-        Self { mode, shape: shape(mode), visible, removed: BooleanArray::from(Vec::<bool>::new()), state: events(mode, &[]) }
+        Self {
+            mode,
+            shape: shape(mode),
+            visible,
+            removed: BooleanArray::from(Vec::<bool>::new()),
+            state: events(mode, &[]),
+            source: Vec::new(),
+        }
     }
 
     /// The rows whose keys the batch reaches.
-    fn reached(&self, batch: &[Event]) -> Option<BTreeSet<i64>> {
+    fn reached(&self, batch: &[Event], again: &[Event]) -> Option<BTreeSet<i64>> {
         if batch.iter().any(|event| event.kind.is_global()) {
             return None;
         }
-        let mut keys: BTreeSet<i64> = batch.iter().flat_map(|event| [Some(event.key), event.other]).flatten().collect();
+        let events = batch.iter().chain(again).filter(|event| !event.kind.is_global());
+        let mut keys: BTreeSet<i64> = events.flat_map(|event| [Some(event.key), event.other]).flatten().collect();
         loop {
             let before = keys.len();
             for row in (0..self.state.len()).filter(|row| self.state.kinds[*row] == Kind::Link) {
@@ -148,8 +159,37 @@ impl Simulation {
     }
 
     fn apply(&mut self, batch: &[Event]) -> Counts {
-        let incoming = events(self.mode, batch);
-        let reached = self.reached(batch);
+        self.source.extend(batch.iter().cloned());
+        self.apply_with(batch, &[])
+    }
+
+    /// All events of the source of keys, and of those that key changes tie to them; and what concerns every key.
+    fn read_again(&self, keys: &[Box<[u8]>]) -> Vec<Event> {
+        let converter = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+        let encoded =
+            |key: i64| converter.convert_columns(&[Arc::new(Int64Array::from(vec![key])) as ArrayRef]).unwrap().row(0).as_ref().to_vec();
+        let mut wanted: BTreeSet<i64> =
+            self.source.iter().map(|event| event.key).filter(|key| keys.iter().any(|wanted| **wanted == *encoded(*key))).collect();
+        loop {
+            let tied = |event: &&Event| wanted.contains(&event.key) || event.other.is_some_and(|other| wanted.contains(&other));
+            let more: BTreeSet<i64> = self
+                .source
+                .iter()
+                .filter(|event| event.other.is_some())
+                .filter(tied)
+                .flat_map(|event| [Some(event.key), event.other])
+                .flatten()
+                .collect();
+            if more.is_subset(&wanted) {
+                return self.source.iter().filter(|event| event.kind.is_global() || wanted.contains(&event.key)).cloned().collect();
+            }
+            wanted.extend(more);
+        }
+    }
+
+    fn apply_with(&mut self, batch: &[Event], again: &[Event]) -> Counts {
+        let incoming = events(self.mode, &[batch, again].concat());
+        let reached = self.reached(batch, again);
         let is_reached = |events: &Events, row: usize| {
             let key = events.rows.column(0).as_primitive::<Int64Type>();
             reached.as_ref().is_none_or(|reached| key.is_null(row) || reached.contains(&key.value(row)))
@@ -168,10 +208,15 @@ impl Simulation {
             removed: self.mode.soft_delete.then_some(&removed),
             state: &state,
             incoming: &incoming,
+            again: again.len(),
             first_slice: true,
             delete_memory: true,
         };
         let plan = plan_merge(&inputs).unwrap();
+        if !plan.to_read_again.is_empty() {
+            let again = self.read_again(&plan.to_read_again);
+            return self.apply_with(batch, &again);
+        }
 
         let gone: BTreeSet<u32> = plan.updated.iter().map(|(old, _)| *old).chain(plan.deleted.iter().copied()).collect();
         assert_eq!(gone.len(), plan.updated.len() + plan.deleted.len(), "a visible row goes once");
@@ -574,6 +619,17 @@ law!(
     Palette { cuts: true, truncate_cuts: true, partial: true, ..PLAIN }
 );
 law!(key_changes_carry_what_was_not_sent, CURRENT, Palette { partial: true, key_changes: true, ..PLAIN }, true);
+law!(key_changes_carry_in_any_order, CURRENT, Palette { partial: true, key_changes: true, truncates: true, ..PLAIN });
+law!(
+    key_changes_carry_across_cuts_in_any_order,
+    Mode { sequence: true, ..CURRENT },
+    Palette { partial: true, key_changes: true, cuts: true, truncate_cuts: true, ..PLAIN }
+);
+law!(
+    removed_rows_stay_as_marks_in_any_order,
+    Mode { soft_delete: true, ..CURRENT },
+    Palette { partial: true, key_changes: true, truncates: true, ..PLAIN }
+);
 law!(
     key_changes_carry_across_cuts,
     Mode { sequence: true, ..CURRENT },
