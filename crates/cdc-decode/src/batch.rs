@@ -78,26 +78,26 @@ pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_a
     }
     match &mut ours.change {
         Some(change) => {
-            arrays.push(change.finish_op()?);
-            arrays.push(ours.provenance.finish_position()?);
+            arrays.push(change.finish_op(rows)?);
+            arrays.push(ours.provenance.finish_position(rows)?);
             if !table.specs.is_empty() {
-                arrays.push(table.before.finish()?);
+                arrays.push(table.before.finish_at(rows)?);
             } else {
                 table.before.truncate(0);
             }
-            arrays.push(change.finish_unavailable()?);
+            arrays.push(change.finish_unavailable(rows)?);
             if let Some((from, to)) = &mut table.key_changes {
-                arrays.push(from.finish()?);
-                arrays.push(to.finish()?);
+                arrays.push(from.finish_at(rows)?);
+                arrays.push(to.finish_at(rows)?);
             }
-            arrays.push(change.finish_source()?);
+            arrays.push(change.finish_source(rows)?);
         }
         None => {
             table.before.truncate(0);
-            arrays.push(ours.provenance.finish_position()?);
+            arrays.push(ours.provenance.finish_position(rows)?);
         }
     }
-    arrays.extend(ours.provenance.finish(ingested_at_us)?);
+    arrays.extend(ours.provenance.finish(rows, ingested_at_us)?);
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }

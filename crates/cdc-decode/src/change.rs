@@ -16,8 +16,8 @@ use crate::layout::{Field, Layout, Slot};
 use crate::position::{Claim, Placed};
 use crate::record::{Header, Record};
 use crate::row::{AboutRow, Found, Halt, Rules, read_row};
-use crate::source::Source;
 use crate::system::SourceRow;
+use crate::template::Block;
 use crate::wire::Wire;
 use crate::wrapped::Opened;
 
@@ -113,13 +113,12 @@ impl Decoder {
         }
         let policy = self.table.policy();
         let (after_found, before_found) = found;
-        let mut source = Source::default();
         let envelope = {
-            let Self { plans, bare, table, reader, orders, .. } = &mut *self;
+            let Self { plans, bare, table, reader, orders, source, .. } = &mut *self;
             let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
             let rules = Rules { policy, undeclared };
             let (rows, before) = (&mut table.rows, &mut table.before);
-            Envelope::read::<Halt>(&mut cursor, orders, &mut source, |side, again, cursor| match side {
+            Envelope::read::<Halt>(&mut cursor, orders, source, |side, again, cursor| match side {
                 Side::After => {
                     if again {
                         rows.iter_mut().for_each(|(_, column)| column.truncate(row));
@@ -132,6 +131,7 @@ impl Decoder {
                         before.truncate(row);
                         before_found.clear();
                     }
+                    before.fill(row);
                     let Some(fields) = before.fields() else { return Ok(()) };
                     read_row(reader, cursor, layout, fields, row, rules, before_found)
                 }
@@ -158,7 +158,7 @@ impl Decoder {
         {
             return Ok(Verdict::Ignored(IgnoreReason::Signal));
         }
-        self.envelope_row(record, value, row, op, &payload, &envelope, &source, found)
+        self.envelope_row(record, value, row, op, &payload, &envelope, found)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -170,12 +170,11 @@ impl Decoder {
         op: Op,
         payload: &Payload,
         envelope: &Envelope<'r>,
-        source: &Source<'r>,
         found: &mut (Found<'r>, Found<'r>),
     ) -> Outcome {
         let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
-        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, source, row);
-        let trusted = self.declared_full || source.sends_full_rows() || shown_full;
+        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, row);
+        let trusted = self.declared_full || self.source.sends_full_rows() || shown_full;
         match op {
             Op::Read | Op::Create | Op::Update => {
                 if envelope.after == Image::None {
@@ -206,18 +205,16 @@ impl Decoder {
             }
         }
         if envelope.before == Image::None {
-            // A first image may have been followed by a null one.
+            // A first image may have been followed by a null one. Nulls are filled in later.
             if envelope.duplicates > 0 {
                 self.table.before.truncate(row);
             }
-            self.table.before.push_null();
         } else if trusted && op != Op::Truncate {
             self.table.before.close().map_err(too_large)?;
         } else {
             self.table.before.truncate(row);
-            self.table.before.push_null();
         }
-        let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction, source };
+        let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction };
         let verdict = self.finish_row(record, row, op, &about, &found.0)?;
         if matches!(verdict, Verdict::Row) {
             self.shown_full = shown_full;
@@ -231,8 +228,8 @@ impl Decoder {
     /// default, an invented value. So a value in a column that has no default and is known to take nulls was really sent.
     /// A change of a row that has no key at all can only be sent with its full before-image. An update without
     /// before-image shows that the table's identity is no longer full.
-    fn shows_full(&mut self, op: Op, keyless: bool, shape: Shape, envelope: &Envelope<'_>, source: &Source<'_>, row: usize) -> bool {
-        if self.declared_full || source.sends_full_rows() {
+    fn shows_full(&mut self, op: Op, keyless: bool, shape: Shape, envelope: &Envelope<'_>, row: usize) -> bool {
+        if self.declared_full || self.source.sends_full_rows() {
             return self.shown_full;
         }
         if envelope.before == Image::None {
@@ -372,9 +369,12 @@ impl Decoder {
                 None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
             },
         };
-        let trusted = self.declared_full || about.source.sends_full_rows() || about.source.file.is_some();
+        self.source = about.source;
+        self.orders.forget_source();
+        let trusted = self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some();
         self.table.before.truncate(row);
         if op == Op::Delete && trusted {
+            self.table.before.fill(row);
             let policy = self.table.policy();
             let Self { plans, bare, table, reader, .. } = &mut *self;
             let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
@@ -384,17 +384,14 @@ impl Decoder {
                 reader.duplicates = duplicates;
             }
             self.table.before.close().map_err(too_large)?;
-        } else {
-            self.table.before.push_null();
-            if op == Op::Delete {
-                self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
-                found.0.clear();
-                if let Some(verdict) = self.key_row(record, payload.shape, value, Image::At(payload.at), row, &mut found.0)? {
-                    return Ok(verdict);
-                }
+        } else if op == Op::Delete {
+            self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
+            found.0.clear();
+            if let Some(verdict) = self.key_row(record, payload.shape, value, Image::At(payload.at), row, &mut found.0)? {
+                return Ok(verdict);
             }
         }
-        let about = About { handled_ms: about.handled_ms, transaction: None, source: &about.source };
+        let about = About { handled_ms: about.handled_ms, transaction: None };
         self.finish_row(record, row, op, &about, &found.0)
     }
 
@@ -409,8 +406,9 @@ impl Decoder {
                 other => other,
             });
         }
-        self.table.before.push_null();
-        let about = About { handled_ms: record.timestamp_ms, transaction: None, source: &Source::default() };
+        self.source.clear();
+        self.orders.forget_source();
+        let about = About { handled_ms: record.timestamp_ms, transaction: None };
         self.finish_row_at(record, row, Op::Delete, &about, &found.0, true)
     }
 
@@ -429,16 +427,16 @@ impl Decoder {
         }
         self.image_at(&payload, &mut cursor, row, found)?;
         close(&mut cursor, &payload)?;
-        self.finish_plain(record, found)
+        self.finish_plain(record, row, found)
     }
 
     /// Ends a row of a feed of plain rows.
-    pub(crate) fn finish_plain(&mut self, record: &Record<'_>, found: &Found<'_>) -> Outcome {
+    pub(crate) fn finish_plain(&mut self, record: &Record<'_>, row: usize, found: &Found<'_>) -> Outcome {
         self.note_lost(found);
         let position = (!record.topic.is_empty()).then(|| format!("{}/{:010}/{:020}", record.topic, record.partition, record.offset));
         let position = position.as_ref().map(String::as_bytes);
         write_rescued(found, &mut self.scratch.rescued);
-        self.ours.provenance.push(record, position, None, &self.scratch.rescued).map_err(too_large)?;
+        self.ours.provenance.push(row, record, position, None, &self.scratch.rescued).map_err(too_large)?;
         Ok(Verdict::Row)
     }
 
@@ -473,13 +471,12 @@ impl Decoder {
 
     /// Places a change and ends its row.
     fn finish_row_at(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>, placeless: bool) -> Outcome {
-        let mut claim: Claim = about.source.claim(record.offset, op == Op::Read);
+        let mut claim: Claim = self.source.claim(record.offset, op == Op::Read);
         if placeless {
             claim.position = None;
         }
-        about.source.write_server(&mut self.scratch.server);
         let track = self.tracks.get(record.topic, record.partition);
-        let placed: Placed = match track.place(&claim, &self.scratch.server, record.offset, self.backwards) {
+        let placed: Placed = match track.place(&claim, self.source.server(), record.offset, self.backwards) {
             Ok(placed) => placed,
             Err((from, to)) => return Ok(Verdict::Stopped(Box::new(self.backwards_error(record, &from, &to)))),
         };
@@ -488,8 +485,8 @@ impl Decoder {
         }
         self.scratch.position.clear();
         placed.position.write(&mut self.scratch.position);
-        self.push_ours(record, op, about, found)?;
-        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, &self.scratch.server);
+        self.push_ours(record, row, op, about, found)?;
+        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, self.source.server());
         self.counts.repeated += u64::from(placed.repeated);
         self.counts.placeless += u64::from(claim.position.is_none());
         self.note_lost(found);
@@ -513,47 +510,34 @@ impl Decoder {
         }
     }
 
-    fn push_ours(
-        &mut self,
-        record: &Record<'_>,
-        op: Op,
-        about: &About<'_>,
-        found: &Found<'_>,
-    ) -> Result<(), Halt> {
-        let source = about.source;
-        let Scratch { server, position, rescued } = &mut self.scratch;
+    fn push_ours(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Result<(), Halt> {
+        let source = &self.source;
+        let Scratch { position, rescued } = &mut self.scratch;
         write_rescued(found, rescued);
         let ts_us = source.ts_micros();
-        let server = (!server.is_empty()).then_some(server.as_slice());
-        let tx_id = about.transaction.or(source.tx_id).or(source.gtid);
-        let texts = [source.connector, source.database, source.schema, source.table, source.snapshot, tx_id];
-        let mut owned: [Option<Vec<u8>>; 6] = Default::default();
-        if texts.iter().flatten().any(|text| text.escaped) {
-            for (owned, text) in owned.iter_mut().zip(texts) {
-                *owned = resolved(text)?;
-            }
-        }
-        let text = |at: usize| match &owned[at] {
-            Some(owned) => Some(owned.as_slice()),
-            None => texts[at].map(|text| text.raw),
+        let mut resolved = Vec::new();
+        let transaction = match about.transaction {
+            Some(transaction) => Some(transaction.resolve(&mut resolved)?),
+            None => source.tx_id.get().or(source.gtid.get()),
         };
+        let server = source.server();
         let source_row = SourceRow {
-            connector: text(0),
-            database: text(1),
-            schema: text(2),
-            table: text(3),
-            snapshot: text(4),
+            connector: source.connector.get(),
+            database: source.database.get(),
+            schema: source.schema.get(),
+            table: source.table.get(),
+            snapshot: source.snapshot.get(),
             ts_us,
-            tx_id: text(5),
-            server,
+            tx_id: transaction,
+            server: (!server.is_empty()).then_some(server),
         };
         let names = &self.table.rows;
         let unavailable = found.unavailable.iter().map(|column| names.get(*column).map_or("", |(name, _)| name.as_str()));
         if let Some(change) = &mut self.ours.change {
-            change.push(op.name(), unavailable, &source_row).map_err(too_large)?;
+            change.push(row, op.name(), unavailable, &source_row).map_err(too_large)?;
         }
         let event_time = ts_us.or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
-        self.ours.provenance.push(record, Some(position.as_slice()), event_time, rescued).map_err(too_large)
+        self.ours.provenance.push(row, record, Some(position.as_slice()), event_time, rescued).map_err(too_large)
     }
 
     fn note_lost(&mut self, found: &Found<'_>) {
@@ -598,10 +582,7 @@ impl Decoder {
             Op::Truncate => None,
         };
         let Some(value) = wanted else {
-            if let Some((from, to)) = &mut self.table.key_changes {
-                from.push_null();
-                to.push_null();
-            }
+            // Nulls are filled in later.
             return Ok(None);
         };
         let broken = || Verdict::Rejected(ReasonCode::BrokenHeader, "the header of a key change cannot be read".to_owned());
@@ -615,6 +596,7 @@ impl Decoder {
         let (filled, empty) = if op == Op::Delete { (to, from) } else { (from, to) };
         filled.truncate(row);
         empty.truncate(row);
+        filled.fill(row);
         let rules = Rules { policy: tributary_specs::SchemaPolicy::Rescue, undeclared: &[] };
         let mut found = Found::default();
         let Some(fields) = filled.fields() else { return Ok(Some(broken())) };
@@ -623,7 +605,6 @@ impl Decoder {
             return Ok(Some(broken()));
         }
         filled.close().map_err(too_large)?;
-        empty.push_null();
         Ok(None)
     }
 
@@ -761,7 +742,6 @@ impl Decoder {
 struct About<'a> {
     handled_ms: Option<i64>,
     transaction: Option<Text<'a>>,
-    source: &'a Source<'a>,
 }
 
 fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layout, undeclared: &'p [bool]) -> (&'p Layout, &'p [bool]) {
@@ -842,12 +822,6 @@ fn write_rescued(found: &Found<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&found.rescued);
         out.push(b'}');
     }
-}
-
-/// A text with its escapes resolved.
-fn resolved(text: Option<Text<'_>>) -> Result<Option<Vec<u8>>, Broken> {
-    let mut scratch = Vec::new();
-    text.map(|text| Ok(text.resolve(&mut scratch)?.to_vec())).transpose()
 }
 
 fn too_large(_: Refused) -> Halt {

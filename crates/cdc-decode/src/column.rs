@@ -280,7 +280,14 @@ impl Column {
     }
 
     /// Appends nulls until there are so many rows.
+    #[inline(always)]
     pub(crate) fn fill(&mut self, rows: usize) {
+        if self.len() < rows {
+            self.fill_nulls(rows);
+        }
+    }
+
+    fn fill_nulls(&mut self, rows: usize) {
         let Some(missing) = rows.checked_sub(self.len()).filter(|missing| *missing > 0) else { return };
         match &mut self.values {
             Values::Boolean(values) => (0..missing).for_each(|_| values.push(false)),
@@ -597,6 +604,12 @@ impl Column {
         }
         self.nulls.push(true);
         Ok(())
+    }
+
+    /// As [`Column::finish`], with nulls up to so many rows.
+    pub(crate) fn finish_at(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.fill(rows);
+        self.finish()
     }
 
     /// The rows as an Arrow array; the column is empty afterwards.

@@ -134,7 +134,7 @@ impl Decoder {
         for (_, column) in &mut self.table.rows {
             column.fill(row + 1);
         }
-        self.finish_plain(record, found)
+        self.finish_plain(record, row, found)
     }
 
     /// Decides where the fields of a file go.

@@ -49,6 +49,8 @@ pub struct Decoder {
     /// The same of keys.
     pub(crate) bare_key: Layout,
     pub(crate) orders: Orders,
+    /// The last source block.
+    pub(crate) source: crate::source::Source,
     pub(crate) tracks: Tracks,
     pub(crate) backwards: Backwards,
     /// Whether the feed says that before-images are complete.
@@ -76,7 +78,6 @@ pub(crate) struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     pub position: Vec<u8>,
-    pub server: Vec<u8>,
     pub rescued: Vec<u8>,
 }
 
@@ -136,6 +137,7 @@ impl Decoder {
             bare: Layout::default(),
             bare_key: Layout::default(),
             orders: Orders::default(),
+            source: crate::source::Source::default(),
             tracks: Tracks::default(),
             backwards,
             declared_full: feed.replica_identity == ReplicaIdentity::Full,

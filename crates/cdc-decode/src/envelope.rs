@@ -1,9 +1,9 @@
 //! Debezium's envelope: before, after, source and the operation.
 
-use crate::json::{Broken, Cursor, Kind, Text};
+use crate::json::{Broken, Cursor, Text};
 use crate::order::{Order, Place};
-use crate::source::{self, Source};
-use crate::template::Template;
+use crate::source::{self, Source, transaction_id};
+use crate::template::{Block, Template};
 
 /// A row image of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +69,13 @@ pub(crate) struct Orders {
     source: Template<source::Member>,
 }
 
+impl Orders {
+    /// The values kept of the source block are no longer those of the last one.
+    pub(crate) fn forget_source(&mut self) {
+        self.source.forget();
+    }
+}
+
 impl<'a> Envelope<'a> {
     /// Reads an envelope and its source block; each row image goes to `image`, which must take the object at the cursor and is told whether that
     /// side has come before.
@@ -79,7 +86,7 @@ impl<'a> Envelope<'a> {
     pub(crate) fn read<E: From<Broken>>(
         cursor: &mut Cursor<'a>,
         orders: &mut Orders,
-        source: &mut Source<'a>,
+        source: &mut Source,
         mut image: impl FnMut(Side, bool, &mut Cursor<'a>) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut envelope = Self::default();
@@ -116,17 +123,18 @@ impl<'a> Envelope<'a> {
                             image(Side::After, again, cursor)?;
                         }
                         Member::Source => {
-                            if seen_source {
-                                envelope.duplicates += 1;
-                                *source = Source::default();
-                            }
+                            envelope.duplicates += u64::from(seen_source);
                             seen_source = true;
-                            source.fill(cursor, &mut orders.source)?;
+                            orders.source.read(cursor, source)?;
                         }
                         _ => envelope.transaction = transaction_id(cursor)?,
                     }
                 }
             }
+        }
+        if !seen_source {
+            source.clear();
+            orders.source.forget();
         }
         Ok(envelope)
     }
@@ -153,24 +161,11 @@ impl<'a> Envelope<'a> {
         match member {
             Member::Before => {
                 self.see_image(Side::Before, Image::None);
-            },
+            }
             Member::After => {
                 self.see_image(Side::After, Image::None);
-            },
+            }
             Member::Source | Member::Op | Member::TsMs | Member::Transaction | Member::Other => {}
         }
     }
-}
-
-fn transaction_id<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Broken> {
-    let mut id = None;
-    let mut members = cursor.object()?;
-    while let Some(key) = cursor.member(&mut members)? {
-        if key.raw == b"id" && cursor.kind()? == Kind::Text {
-            id = Some(cursor.text()?);
-        } else {
-            cursor.skip()?;
-        }
-    }
-    Ok(id)
 }

@@ -566,10 +566,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Bytes from here on.
+    /// The same text, so many bytes ahead.
     #[inline(always)]
-    pub(crate) fn ahead(&self, from: usize, to: usize) -> &'a [u8] {
-        self.bytes.get(self.at + from..self.at + to).unwrap_or_default()
+    pub(crate) fn ahead(&self, bytes: usize) -> Self {
+        Self { bytes: self.bytes, at: self.at + bytes }
     }
 
     /// Goes on by so many bytes that have been looked at.

@@ -36,16 +36,22 @@ pub(crate) struct Position {
     pub kind: Kind,
     /// Which history of the source, counted from 0; at most 999,999.
     pub epoch: u32,
-    /// Most significant first; unused ones are 0.
-    pub parts: [u128; 3],
+    /// Most significant first; unused ones are 0. SQL Server's two LSNs of 80 bits and its serial fill all of them.
+    pub parts: [u64; 3],
 }
 
 const EPOCH_MAX: u32 = 999_999;
 
 impl Position {
     /// In the source's first history.
-    pub(crate) fn new(kind: Kind, parts: [u128; 3]) -> Self {
+    pub(crate) fn new(kind: Kind, parts: [u64; 3]) -> Self {
         Self { kind, epoch: 0, parts }
+    }
+
+    /// SQL Server's: two LSNs, each in 64 and 16 bits, and the serial.
+    pub(crate) fn sqlserver(commit: (u64, u16), change: (u64, u16), serial: u32) -> Self {
+        let parts = [commit.0, u64::from(commit.1) << 48 | change.0 >> 16, change.0 << 48 | u64::from(change.1) << 32 | u64::from(serial)];
+        Self::new(Kind::SqlServer, parts)
     }
 
     /// The same place in another history.
@@ -60,82 +66,96 @@ impl Position {
 
     /// The text.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        digits(u64::from(self.epoch), 6, out);
+        digits::<6>(u64::from(self.epoch), out);
         out.push(b'/');
         let [first, second, third] = self.parts;
         match self.kind {
             Kind::Postgres => {
-                digits(low(first), 20, out);
+                digits::<20>(first, out);
                 out.push(b'/');
-                digits(low(second), 20, out);
+                digits::<20>(second, out);
             }
             Kind::MySql => {
-                digits(low(first), 10, out);
+                digits::<10>(first, out);
                 out.push(b'/');
-                digits(low(second), 20, out);
+                digits::<20>(second, out);
                 out.push(b'/');
-                digits(low(third), 10, out);
+                digits::<10>(third, out);
             }
             Kind::SqlServer => {
-                lsn_text(first, out);
+                lsn_text(first, second >> 48, out);
                 out.push(b'/');
-                lsn_text(second, out);
+                lsn_text(second << 16 | third >> 48, third >> 32 & 0xffff, out);
                 out.push(b'/');
-                digits(low(third), 10, out);
+                digits::<10>(third & 0xffff_ffff, out);
             }
-            Kind::Offset => digits(low(first), 20, out),
+            Kind::Offset => digits::<20>(first, out),
         }
     }
 
     /// Reads the text back; `None` = none of ours.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
-        let number = |text: &str| text.parse::<u64>().ok().map(u128::from);
+        let number = |text: &str| text.parse::<u64>().ok();
+        let epoch: u32 = parts.first()?.parse().ok()?;
         let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-        let (kind, places) = match (lengths.as_slice(), parts.as_slice()) {
-            ([6, 20, 20], [_, commit, lsn]) => (Kind::Postgres, [number(commit)?, number(lsn)?, 0]),
-            ([6, 10, 20, 10], [_, file, pos, row]) => (Kind::MySql, [number(file)?, number(pos)?, number(row)?]),
+        let position = match (lengths.as_slice(), parts.as_slice()) {
+            ([6, 20, 20], [_, commit, lsn]) => Self::new(Kind::Postgres, [number(commit)?, number(lsn)?, 0]),
+            ([6, 10, 20, 10], [_, file, pos, row]) => Self::new(Kind::MySql, [number(file)?, number(pos)?, number(row)?]),
             ([6, 22, 22, 10], [_, commit, change, serial]) => {
-                (Kind::SqlServer, [parse_lsn(commit.as_bytes())?, parse_lsn(change.as_bytes())?, number(serial)?])
+                Self::sqlserver(parse_lsn(commit.as_bytes())?, parse_lsn(change.as_bytes())?, serial.parse().ok()?)
             }
-            ([6, 20], [_, offset]) => (Kind::Offset, [number(offset)?, 0, 0]),
+            ([6, 20], [_, offset]) => Self::new(Kind::Offset, [number(offset)?, 0, 0]),
             _ => return None,
         };
-        Some(Self { kind, epoch: parts.first()?.parse().ok()?, parts: places })
+        Some(position.in_epoch(epoch))
     }
 }
 
-fn low(part: u128) -> u64 {
-    u64::try_from(part).unwrap_or(u64::MAX)
-}
-
-/// A number with zeros in front; a wider one is shown as nines.
+/// A number in so many digits, zeros in front; a wider one is shown as nines.
 #[inline]
-fn digits(value: u64, width: usize, out: &mut Vec<u8>) {
-    const ZEROS: &[u8; 20] = b"00000000000000000000";
-    let mut buffer = itoa::Buffer::new();
-    let text = buffer.format(value).as_bytes();
-    match width.checked_sub(text.len()) {
-        Some(missing) => {
-            out.extend_from_slice(&ZEROS[..missing.min(20)]);
-            out.extend_from_slice(text);
-        }
-        None => out.resize(out.len() + width, b'9'),
+fn digits<const WIDTH: usize>(value: u64, out: &mut Vec<u8>) {
+    const TEN_8: u64 = 100_000_000;
+    let text: [u8; 24] = {
+        let mut text = [0; 24];
+        let (high, low) = (value / TEN_8, value % TEN_8);
+        text[16..].copy_from_slice(&eight_digits(low));
+        text[8..16].copy_from_slice(&eight_digits(high % TEN_8));
+        text[..8].copy_from_slice(&eight_digits(high / TEN_8));
+        text
+    };
+    let (front, field) = text.split_at(24 - WIDTH);
+    if front.iter().all(|digit| *digit == b'0') {
+        out.extend_from_slice(field);
+    } else {
+        out.extend_from_slice(&[b'9'; WIDTH]);
     }
 }
 
-fn lsn_text(lsn: u128, out: &mut Vec<u8>) {
-    let text = format!("{:08x}:{:08x}:{:04x}", lsn >> 48 & 0xffff_ffff, lsn >> 16 & 0xffff_ffff, lsn & 0xffff);
+/// A number below 100,000,000 in eight digits, all of them at once: halves, then quarters, then digits.
+#[inline(always)]
+fn eight_digits(value: u64) -> [u8; 8] {
+    let halves = value / 10_000 | (value % 10_000) << 32;
+    let hundreds = (halves * 10_486) >> 20 & 0x0000_007f_0000_007f;
+    let quarters = hundreds | (halves - 100 * hundreds) << 16;
+    let tens = (quarters * 103) >> 10 & 0x000f_000f_000f_000f;
+    let digits = tens | (quarters - 10 * tens) << 8;
+    (digits | 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+fn lsn_text(high: u64, low: u64, out: &mut Vec<u8>) {
+    let text = format!("{:08x}:{:08x}:{:04x}", high >> 32, high & 0xffff_ffff, low & 0xffff);
     out.extend_from_slice(text.as_bytes());
 }
 
-/// SQL Server's `00000027:00000ac0:0002`.
-pub(crate) fn parse_lsn(text: &[u8]) -> Option<u128> {
+/// SQL Server's `00000027:00000ac0:0002`, in 64 and 16 bits.
+pub(crate) fn parse_lsn(text: &[u8]) -> Option<(u64, u16)> {
     let text = std::str::from_utf8(text).ok()?;
     let mut parts = text.split(':');
-    let mut next = |width: usize| parts.next().filter(|part| part.len() == width).and_then(|part| u128::from_str_radix(part, 16).ok());
-    let lsn = next(8)? << 48 | next(8)? << 16 | next(4)?;
-    parts.next().is_none().then_some(lsn)
+    let mut next = |width: usize| parts.next().filter(|part| part.len() == width).and_then(|part| u64::from_str_radix(part, 16).ok());
+    let high = next(8)? << 32 | next(8)?;
+    let low = u16::try_from(next(4)?).ok()?;
+    parts.next().is_none().then_some((high, low))
 }
 
 /// The number at the end of a binlog file's name and the name before it.
@@ -188,7 +208,7 @@ pub(crate) struct Track {
     /// The latest time of a change.
     latest_us: Option<i64>,
     /// PostgreSQL: LSN of the last snapshot.
-    floor: u128,
+    floor: u64,
     /// The server the last change came from, where the connector says.
     server: Option<Vec<u8>>,
     epoch: u32,
@@ -230,7 +250,15 @@ impl Track {
     /// # Errors
     /// The greatest place and the one found.
     pub(crate) fn place(&self, claim: &Claim, server: &[u8], offset: i64, policy: Backwards) -> Result<Placed, (Position, Position)> {
-        let here = Position::new(Kind::Offset, [u128::try_from(offset).unwrap_or(0), 0, 0]);
+        if let (Some(position), Snapshot::No, Some(greatest)) = (claim.position, claim.snapshot, &self.greatest) {
+            // The usual case: a change of the stream, further on than all before it.
+            let position = self.lifted(position, Snapshot::No).in_epoch(self.epoch);
+            let older = self.epoch > 0 && claim.ts_us.zip(self.epoch_from_us).is_some_and(|(ts, from)| ts < from);
+            if !older && position.kind == greatest.kind && position.parts >= greatest.parts {
+                return Ok(Placed { position, repeated: false });
+            }
+        }
+        let here = Position::new(Kind::Offset, [u64::try_from(offset).unwrap_or(0), 0, 0]);
         let claimed = claim.position.map(|position| self.lifted(position, claim.snapshot).in_epoch(self.epoch));
         let borrowed = || self.last.unwrap_or_else(|| first(claim.kind, here));
         let position = match (claimed, claim.snapshot) {
@@ -343,11 +371,11 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    fn postgres(commit: u128, lsn: u128) -> Option<Position> {
+    fn postgres(commit: u64, lsn: u64) -> Option<Position> {
         Some(Position::new(Kind::Postgres, [commit, lsn, 0]))
     }
 
-    fn mysql(file: u128, pos: u128) -> Option<Position> {
+    fn mysql(file: u64, pos: u64) -> Option<Position> {
         Some(Position::new(Kind::MySql, [file, pos, 0]))
     }
 
@@ -442,8 +470,18 @@ mod tests {
     }
 
     #[test]
+    fn a_number_too_wide_for_its_field_is_shown_as_nines() {
+        let mut out = Vec::new();
+        digits::<10>(9_999_999_999, &mut out);
+        digits::<10>(10_000_000_000, &mut out);
+        digits::<20>(u64::MAX, &mut out);
+        digits::<6>(42, &mut out);
+        assert_eq!(out, b"9999999999999999999918446744073709551615000042");
+    }
+
+    #[test]
     fn server_texts_and_binlog_names_are_read() {
-        assert_eq!(parse_lsn(b"00000027:00000ac0:0002"), Some(0x27 << 48 | 0xac0 << 16 | 2));
+        assert_eq!(parse_lsn(b"00000027:00000ac0:0002"), Some((0x27 << 32 | 0xac0, 2)));
         assert_eq!(parse_lsn(b"00000027:00000ac0"), None);
         assert_eq!(binlog(b"mysql-bin.000012"), Some((&b"mysql-bin"[..], 12)));
         assert_eq!(binlog(b"binlog.1000000"), Some((&b"binlog"[..], 1_000_000)));
@@ -453,13 +491,17 @@ mod tests {
     proptest! {
         #[test]
         fn the_texts_sort_as_the_places_do(a in any::<(u32, u64, u64)>(), b in any::<(u32, u64, u64)>()) {
-            for kind in [Kind::Postgres, Kind::MySql, Kind::SqlServer] {
+            for kind in [Kind::Postgres, Kind::MySql, Kind::SqlServer, Kind::Offset] {
                 let make = |(epoch, first, second): (u32, u64, u64)| {
-                    let first = if kind == Kind::MySql { first % 10_000_000_000 } else { first };
-                    Position::new(kind, [u128::from(first), u128::from(second), u128::from(second % 1000)]).in_epoch(epoch % 1_000_000)
+                    let position = match kind {
+                        Kind::Postgres => Position::new(kind, [first, second, 0]),
+                        Kind::MySql => Position::new(kind, [first % 10_000_000_000, second, second % 10_000_000_000]),
+                        Kind::SqlServer => Position::sqlserver((first, second as u16), (second, first as u16), epoch),
+                        Kind::Offset => Position::new(kind, [first, 0, 0]),
+                    };
+                    position.in_epoch(epoch % 1_000_000)
                 };
                 let (a, b) = (make(a), make(b));
-                let (a, b) = if kind == Kind::Postgres { (Position { parts: [a.parts[0], a.parts[1], 0], ..a }, Position { parts: [b.parts[0], b.parts[1], 0], ..b }) } else { (a, b) };
                 prop_assert_eq!(a.compare(&b), Some(text(&a).cmp(&text(&b))));
                 prop_assert_eq!(Position::parse(&text(&a)), Some(a));
             }

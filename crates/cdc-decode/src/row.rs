@@ -55,7 +55,7 @@ pub(crate) struct AboutRow<'a> {
     pub op: Option<Text<'a>>,
     pub deleted: Option<bool>,
     pub handled_ms: Option<i64>,
-    pub source: Source<'a>,
+    pub source: Source,
 }
 
 impl Found<'_> {

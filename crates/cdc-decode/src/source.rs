@@ -2,66 +2,58 @@
 
 use crate::json::{Broken, Cursor, Text};
 use crate::position::{self, Claim, Position, Snapshot, binlog, parse_lsn};
-use crate::template::{Block, Template, Value};
+use crate::template::Block;
 
-/// The parts of a `source` block that are used, borrowed from the message.
+/// A text that may be null.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Maybe {
+    text: Vec<u8>,
+    set: bool,
+}
+
+impl Maybe {
+    /// The text.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&[u8]> {
+        self.set.then_some(self.text.as_slice())
+    }
+
+    fn set(&mut self, text: Option<&[u8]>) {
+        self.text.clear();
+        self.set = text.is_some();
+        self.text.extend_from_slice(text.unwrap_or_default());
+    }
+}
+
+/// The parts of a `source` block that are used, kept from one message to the next.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Source<'a> {
-    pub connector: Option<Text<'a>>,
-    pub database: Option<Text<'a>>,
-    pub schema: Option<Text<'a>>,
-    pub table: Option<Text<'a>>,
-    /// The `snapshot` mark; `true` and `false` as JSON booleans in old releases.
-    pub snapshot: Option<Text<'a>>,
+pub(crate) struct Source {
+    pub connector: Maybe,
+    pub database: Maybe,
+    pub schema: Maybe,
+    pub table: Maybe,
+    /// The `snapshot` mark; `true` and `false` are JSON booleans in old releases.
+    pub snapshot: Maybe,
     pub ts_ms: Option<i64>,
     pub ts_us: Option<i64>,
     pub lsn: Option<i64>,
     /// PostgreSQL: the commit before the transaction, and the LSN.
     pub sequence: (Option<u64>, Option<u64>),
-    pub file: Option<Text<'a>>,
+    pub file: Maybe,
     pub pos: Option<i64>,
     pub row: Option<i64>,
     pub server_id: Option<i64>,
-    pub gtid: Option<Text<'a>>,
+    pub gtid: Maybe,
     /// A number or text.
-    pub tx_id: Option<Text<'a>>,
-    pub commit_lsn: Option<Text<'a>>,
-    pub change_lsn: Option<Text<'a>>,
+    pub tx_id: Maybe,
+    pub commit_lsn: Maybe,
+    pub change_lsn: Maybe,
     pub event_serial_no: Option<i64>,
-}
-
-impl<'a> Block<'a> for Source<'a> {
-    type Member = Member;
-
-    fn named(name: &[u8]) -> Member {
-        Member::named(name)
-    }
-
-    #[inline(always)]
-    fn put(&mut self, member: Member, value: Value<'a>) {
-        match value {
-            Value::Text(text) => self.set(member, Some(text), None),
-            Value::Number(raw, integer) => self.set(member, Some(Text { raw, escaped: false }), integer),
-            Value::Boolean(set) if member == Member::Snapshot => self.snapshot = Some(if set { TRUE } else { FALSE }),
-            Value::Null | Value::Boolean(_) | Value::Other => self.set(member, None, None),
-        }
-    }
-
-    #[inline(always)]
-    fn read(&mut self, member: Member, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
-        match member {
-            Member::Other if cursor.skip_plain() => return Ok(()),
-            Member::Other => return cursor.skip(),
-            Member::Sequence => return self.read_sequence(cursor),
-            _ => {}
-        }
-        let start = cursor.at();
-        if let Some(integer) = cursor.small_integer() {
-            self.set(member, Some(Text { raw: cursor.since(start), escaped: false }), Some(integer));
-            return Ok(());
-        }
-        self.read_any(member, cursor)
-    }
+    /// What follows from the connector; see [`Source::settle`].
+    kind: Option<position::Kind>,
+    full: bool,
+    /// The server's identity, `id:base name of its binlog` for MySQL; empty where the connector tells none.
+    server: Vec<u8>,
 }
 
 /// A member of a block.
@@ -116,71 +108,89 @@ impl Member {
     }
 }
 
-const TRUE: Text<'static> = Text { raw: b"true", escaped: false };
-const FALSE: Text<'static> = Text { raw: b"false", escaped: false };
+impl Block for Source {
+    type Member = Member;
 
-impl<'a> Source<'a> {
-    /// Reads a block (an object; the caller has looked) into an empty one.
-    #[inline]
-    pub(crate) fn fill(&mut self, cursor: &mut Cursor<'a>, template: &mut Template<Member>) -> Result<(), Broken> {
-        let start = cursor.at();
-        if template.read(cursor, self)?.is_none() {
-            *self = Self::default();
-            *cursor = cursor.back_to(start);
-            template.learn(cursor, self)?;
+    fn named(name: &[u8]) -> Member {
+        Member::named(name)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    #[inline(always)]
+    fn read(&mut self, member: Member, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
+        let number = match member {
+            Member::Other if cursor.skip_plain() => return Ok(()),
+            Member::TsMs => &mut self.ts_ms,
+            Member::TsUs => &mut self.ts_us,
+            Member::Lsn => &mut self.lsn,
+            Member::Pos => &mut self.pos,
+            Member::Row => &mut self.row,
+            Member::ServerId => &mut self.server_id,
+            Member::EventSerialNo => &mut self.event_serial_no,
+            Member::Sequence => return self.read_sequence(cursor),
+            Member::TxId => return self.read_tx_id(cursor),
+            _ => return self.read_text(member, cursor),
+        };
+        match cursor.small_integer() {
+            Some(integer) => *number = Some(integer),
+            None => *number = any_number(cursor)?,
+        }
+        if member == Member::ServerId {
+            self.settle();
         }
         Ok(())
     }
+}
 
-    /// Takes the next value as one member.
-    pub(crate) fn read_any(&mut self, member: Member, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
+impl Source {
+    #[cold]
+    fn read_text(&mut self, member: Member, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
+        let text = match member {
+            Member::Connector => &mut self.connector,
+            Member::Database => &mut self.database,
+            Member::Schema => &mut self.schema,
+            Member::Table => &mut self.table,
+            Member::Snapshot => &mut self.snapshot,
+            Member::File => &mut self.file,
+            Member::Gtid => &mut self.gtid,
+            Member::CommitLsn => &mut self.commit_lsn,
+            Member::ChangeLsn => &mut self.change_lsn,
+            _ => return cursor.skip(),
+        };
+        let mut scratch = Vec::new();
         match cursor.peek()? {
-            b'"' => {
-                let text = cursor.text()?;
-                self.set(member, Some(text), None);
-            }
-            b'-' | b'0'..=b'9' => {
-                let number = cursor.number()?;
-                self.set(member, Some(Text { raw: number.raw, escaped: false }), number.integer);
-            }
-            b't' | b'f' if member == Member::Snapshot => self.snapshot = Some(if cursor.boolean()? { TRUE } else { FALSE }),
+            b'"' => text.set(Some(cursor.text()?.resolve(&mut scratch)?)),
+            b't' | b'f' if member == Member::Snapshot => text.set(Some(if cursor.boolean()? { b"true" } else { b"false" })),
             _ => {
                 cursor.skip()?;
-                self.set(member, None, None);
+                text.set(None);
             }
+        }
+        if matches!(member, Member::Connector | Member::File) {
+            self.settle();
         }
         Ok(())
     }
 
-    /// Sets one member: its text, which a number has too, and its value where it is a whole number.
-    #[inline(always)]
-    fn set(&mut self, member: Member, text: Option<Text<'a>>, number: Option<i64>) {
-        match member {
-            Member::Other => {}
-            Member::Connector => self.connector = text,
-            Member::Database => self.database = text,
-            Member::Schema => self.schema = text,
-            Member::Table => self.table = text,
-            Member::Sequence => self.sequence = text.map(|text| sequence(text.raw)).unwrap_or_default(),
-            Member::File => self.file = text,
-            Member::Gtid => self.gtid = text,
-            Member::CommitLsn => self.commit_lsn = text,
-            Member::ChangeLsn => self.change_lsn = text,
-            Member::Snapshot => self.snapshot = text,
-            Member::TxId => self.tx_id = text,
-            Member::TsMs => self.ts_ms = number,
-            Member::TsUs => self.ts_us = number,
-            Member::Lsn => self.lsn = number,
-            Member::Pos => self.pos = number,
-            Member::Row => self.row = number,
-            Member::ServerId => self.server_id = number,
-            Member::EventSerialNo => self.event_serial_no = number,
+    fn read_tx_id(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
+        let mut scratch = Vec::new();
+        match cursor.peek()? {
+            b'"' => self.tx_id.set(Some(cursor.text()?.resolve(&mut scratch)?)),
+            b'-' | b'0'..=b'9' => self.tx_id.set(Some(cursor.raw()?)),
+            _ => {
+                cursor.skip()?;
+                self.tx_id.set(None);
+            }
         }
+        Ok(())
     }
 
     /// PostgreSQL's sequence, mostly `"[\"224784376\",\"224784376\"]"`.
     #[inline]
-    fn read_sequence(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Broken> {
+    fn read_sequence(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         let start = cursor.at();
         let usual = cursor.literal(br#""[\""#).then(|| {
             let commit = cursor.digits_before(br#"\",\""#)?;
@@ -201,18 +211,46 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    /// Draws the conclusions from who the source is.
+    fn settle(&mut self) {
+        self.kind = match self.connector.get() {
+            Some(b"postgresql") => Some(position::Kind::Postgres),
+            Some(b"mysql" | b"mariadb") => Some(position::Kind::MySql),
+            Some(b"sqlserver") => Some(position::Kind::SqlServer),
+            Some(_) => Some(position::Kind::Offset),
+            None => None,
+        };
+        self.full = matches!(self.connector.get(), Some(b"mysql" | b"mariadb" | b"sqlserver"));
+        self.server.clear();
+        if self.position_kind() == position::Kind::MySql
+            && let Some((base, _)) = self.file.get().and_then(binlog)
+        {
+            self.server.extend_from_slice(itoa::Buffer::new().format(self.server_id.unwrap_or(0)).as_bytes());
+            self.server.push(b':');
+            self.server.extend_from_slice(base);
+        }
+    }
+
+    /// The server's identity, empty where it is not known.
+    #[inline(always)]
+    pub(crate) fn server(&self) -> &[u8] {
+        &self.server
+    }
+
     /// When the change happened at the source, µs since the epoch.
+    #[inline(always)]
     pub(crate) fn ts_micros(&self) -> Option<i64> {
         self.ts_us.or_else(|| self.ts_ms.and_then(|ms| ms.checked_mul(1000)))
     }
 
     /// Whether its before-images are complete whatever the table's settings.
+    #[inline(always)]
     pub(crate) fn sends_full_rows(&self) -> bool {
-        self.connector.is_some_and(|connector| matches!(connector.raw, b"mysql" | b"mariadb" | b"sqlserver"))
+        self.full
     }
 
     fn snapshot_kind(&self) -> Snapshot {
-        match self.snapshot.map(|mark| mark.raw) {
+        match self.snapshot.get() {
             None | Some(b"false" | b"") => Snapshot::No,
             Some(b"incremental") => Snapshot::Incremental,
             Some(_) => Snapshot::Initial,
@@ -220,6 +258,7 @@ impl<'a> Source<'a> {
     }
 
     /// What it says about the change's place. `read` = the operation is a snapshot read, for sources without the mark.
+    #[inline]
     pub(crate) fn claim(&self, offset: i64, read: bool) -> Claim {
         let snapshot = match self.snapshot_kind() {
             Snapshot::No if read => Snapshot::Initial,
@@ -230,61 +269,55 @@ impl<'a> Source<'a> {
             position::Kind::Postgres => self.postgres(snapshot),
             position::Kind::MySql => self.mysql(),
             position::Kind::SqlServer => self.sqlserver(),
-            position::Kind::Offset => Some(Position::new(kind, [u128::try_from(offset).unwrap_or(0), 0, 0])),
+            position::Kind::Offset => Some(Position::new(kind, [u64::try_from(offset).unwrap_or(0), 0, 0])),
         };
         Claim { position, kind, snapshot, ts_us: self.ts_micros() }
     }
 
     fn position_kind(&self) -> position::Kind {
-        match self.connector.map(|connector| connector.raw) {
-            Some(b"postgresql") => position::Kind::Postgres,
-            Some(b"mysql" | b"mariadb") => position::Kind::MySql,
-            Some(b"sqlserver") => position::Kind::SqlServer,
-            Some(_) => position::Kind::Offset,
+        match self.kind {
+            Some(kind) => kind,
             None if self.lsn.is_some() => position::Kind::Postgres,
-            None if self.file.is_some() => position::Kind::MySql,
-            None if self.commit_lsn.is_some() => position::Kind::SqlServer,
+            None if self.file.get().is_some() => position::Kind::MySql,
+            None if self.commit_lsn.get().is_some() => position::Kind::SqlServer,
             None => position::Kind::Offset,
         }
     }
 
+    #[inline]
     fn postgres(&self, snapshot: Snapshot) -> Option<Position> {
         let lsn = self.lsn.and_then(|lsn| u64::try_from(lsn).ok()).or(self.sequence.1)?;
-        let commit = self.sequence.0.unwrap_or(0).max(lsn);
         let parts = match snapshot {
-            Snapshot::Initial => [lsn.into(), 0, 0],
-            Snapshot::No | Snapshot::Incremental => [commit.into(), lsn.into(), 0],
+            Snapshot::Initial => [lsn, 0, 0],
+            Snapshot::No | Snapshot::Incremental => [self.sequence.0.unwrap_or(0).max(lsn), lsn, 0],
         };
         Some(Position::new(position::Kind::Postgres, parts))
     }
 
     fn mysql(&self) -> Option<Position> {
-        let (_, number) = binlog(self.file?.raw)?;
-        let number_of = |value: Option<i64>| u128::try_from(value.unwrap_or(0)).unwrap_or(0);
-        Some(Position::new(position::Kind::MySql, [u128::from(number), number_of(self.pos), number_of(self.row)]))
+        let (_, number) = binlog(self.file.get()?)?;
+        let number_of = |value: Option<i64>| u64::try_from(value.unwrap_or(0)).unwrap_or(0);
+        Some(Position::new(position::Kind::MySql, [number, number_of(self.pos), number_of(self.row)]))
     }
 
     fn sqlserver(&self) -> Option<Position> {
-        let commit = parse_lsn(self.commit_lsn?.raw)?;
-        let change = match self.change_lsn {
-            Some(change) => parse_lsn(change.raw)?,
-            None => 0,
+        let commit = parse_lsn(self.commit_lsn.get()?)?;
+        let change = match self.change_lsn.get() {
+            Some(change) => parse_lsn(change)?,
+            None => (0, 0),
         };
-        let serial = u128::try_from(self.event_serial_no.unwrap_or(0)).unwrap_or(0);
-        Some(Position::new(position::Kind::SqlServer, [commit, change, serial]))
+        Some(Position::sqlserver(commit, change, u32::try_from(self.event_serial_no.unwrap_or(0)).unwrap_or(0)))
     }
+}
 
-    /// The server's identity, `id:base name of its binlog` for MySQL; empty where the connector tells none.
-    pub(crate) fn write_server(&self, out: &mut Vec<u8>) {
-        out.clear();
-        if self.position_kind() != position::Kind::MySql {
-            return;
-        }
-        let Some((base, _)) = self.file.and_then(|file| binlog(file.raw)) else { return };
-        out.extend_from_slice(itoa::Buffer::new().format(self.server_id.unwrap_or(0)).as_bytes());
-        out.push(b':');
-        out.extend_from_slice(base);
+/// A whole number, or nothing for any other value.
+#[cold]
+fn any_number(cursor: &mut Cursor<'_>) -> Result<Option<i64>, Broken> {
+    if matches!(cursor.peek()?, b'-' | b'0'..=b'9') {
+        return Ok(cursor.number()?.integer);
     }
+    cursor.skip()?;
+    Ok(None)
 }
 
 /// PostgreSQL's pair of the last commit and the change, as JSON text inside JSON text: `[\"123\",\"456\"]`.
@@ -306,9 +339,24 @@ fn sequence(raw: &[u8]) -> (Option<u64>, Option<u64>) {
     (numbers[0], numbers[1])
 }
 
+/// A transaction's id in the block of transaction metadata.
+pub(crate) fn transaction_id<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Text<'a>>, Broken> {
+    let mut id = None;
+    let mut members = cursor.object()?;
+    while let Some(key) = cursor.member(&mut members)? {
+        if key.raw == b"id" && cursor.peek()? == b'"' {
+            id = Some(cursor.text()?);
+        } else {
+            cursor.skip()?;
+        }
+    }
+    Ok(id)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template::Template;
 
     #[test]
     fn the_pair_of_a_sequence_is_read_whatever_is_missing() {
@@ -316,19 +364,39 @@ mod tests {
         assert_eq!(sequence(br#"[null,\"169711976\"]"#), (None, Some(169_711_976)));
         assert_eq!(sequence(b"[null,null]"), (None, None));
         assert_eq!(sequence(b""), (None, None));
+        for text in [&br#""[\"169761184\",\"169762152\"]""#[..], br#""[ \"169761184\" , \"169762152\" ]""#] {
+            let mut source = Source::default();
+            let text = [text, br#","more":"and more, so that there is text behind it"}"#].concat();
+            source.read_sequence(&mut Cursor::new(&text)).unwrap();
+            assert_eq!(source.sequence, (Some(169_761_184), Some(169_762_152)));
+        }
     }
 
     #[test]
-    fn members_are_found_in_any_order() {
-        let mut order = Template::default();
-        for text in [
-            &br#"{"connector":"postgresql","lsn":5,"db":"d"}"#[..],
-            br#"{"db":"d","connector":"postgresql","lsn":5}"#,
-            br#"{"lsn":5, "x":[1,{}], "db" : "d","connector":"postgresql"}"#,
+    fn members_are_found_in_any_order_and_absent_ones_are_forgotten() {
+        let (mut template, mut source) = (Template::default(), Source::default());
+        for (text, gtid) in [
+            (&br#"{"connector":"mysql","pos":5,"db":"d","gtid":"g"}"#[..], true),
+            (br#"{"db":"d","connector":"mysql","pos":5}"#, false),
+            (br#"{"pos":5, "x":[1,{}], "db" : "d","connector":"mysql"}"#, false),
+            (br#"{"connector":"mysql","pos":5,"db":"d","gtid":"g"}"#, true),
         ] {
-            let mut source = Source::default();
-            source.fill(&mut Cursor::new(text), &mut order).unwrap();
-            assert_eq!((source.lsn, source.database.map(|text| text.raw)), (Some(5), Some(&b"d"[..])));
+            template.read(&mut Cursor::new(text), &mut source).unwrap();
+            assert_eq!((source.pos, source.database.get(), source.gtid.get().is_some()), (Some(5), Some(&b"d"[..]), gtid));
+            assert!(source.sends_full_rows());
+        }
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_id_and_the_name_of_its_binlog() {
+        let (mut template, mut source) = (Template::default(), Source::default());
+        for (text, server) in [
+            (r#"{"connector":"mysql","server_id":7,"file":"bin.000003"}"#, "7:bin"),
+            (r#"{"connector":"mysql","server_id":8,"file":"bin.000003"}"#, "8:bin"),
+            (r#"{"connector":"postgresql","server_id":8,"file":"bin.000003"}"#, ""),
+        ] {
+            template.read(&mut Cursor::new(text.as_bytes()), &mut source).unwrap();
+            assert_eq!(source.server(), server.as_bytes());
         }
     }
 }

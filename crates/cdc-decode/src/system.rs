@@ -99,26 +99,20 @@ pub(crate) struct Change {
     server: Repeats,
 }
 
-#[inline]
-fn long(column: &mut Column, value: Option<i64>) -> Result<(), Refused> {
-    match value {
-        Some(value) => column.push_long(value),
-        None => {
-            column.push_null();
-            Ok(())
-        }
-    }
+/// Appends a value as row number `row`; nulls need no appending, they are filled in before the next value or at the end.
+#[inline(always)]
+fn long(column: &mut Column, row: usize, value: Option<i64>) -> Result<(), Refused> {
+    let Some(value) = value else { return Ok(()) };
+    column.fill(row);
+    column.push_long(value)
 }
 
-#[inline]
-fn text(column: &mut Column, value: Option<&[u8]>) -> Result<(), Refused> {
-    match value {
-        Some(value) => column.push_bytes(value),
-        None => {
-            column.push_null();
-            Ok(())
-        }
-    }
+/// As [`long`].
+#[inline(always)]
+fn text(column: &mut Column, row: usize, value: Option<&[u8]>) -> Result<(), Refused> {
+    let Some(value) = value else { return Ok(()) };
+    column.fill(row);
+    column.push_bytes(value)
 }
 
 impl Provenance {
@@ -140,26 +134,24 @@ impl Provenance {
     #[inline]
     pub(crate) fn push(
         &mut self,
+        row: usize,
         record: &Record<'_>,
         position: Option<&[u8]>,
         event_time_us: Option<i64>,
         rescued: &[u8],
     ) -> Result<(), Refused> {
-        text(&mut self.position, position)?;
-        if record.topic.is_empty() {
-            self.topic.push(None)?;
-            self.partition.push_null();
-            self.offset.push_null();
-        } else {
-            self.topic.push(Some(record.topic.as_bytes()))?;
+        text(&mut self.position, row, position)?;
+        if !record.topic.is_empty() {
+            self.topic.push(row, Some(record.topic.as_bytes()))?;
+            self.partition.fill(row);
             self.partition.push_integer(record.partition)?;
-            self.offset.push_long(record.offset)?;
+            long(&mut self.offset, row, Some(record.offset))?;
         }
-        self.file.push(record.file.map(str::as_bytes))?;
-        long(&mut self.line, record.line)?;
+        self.file.push(row, record.file.map(str::as_bytes))?;
+        long(&mut self.line, row, record.line)?;
         let at = event_time_us.or_else(|| record.timestamp_ms.and_then(|ms| ms.checked_mul(1000)));
-        long(&mut self.event_time, at)?;
-        self.rescued.push((!rescued.is_empty()).then_some(rescued))
+        long(&mut self.event_time, row, at)?;
+        self.rescued.push(row, (!rescued.is_empty()).then_some(rescued))
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
@@ -172,22 +164,22 @@ impl Provenance {
     }
 
     /// `_position`.
-    pub(crate) fn finish_position(&mut self) -> Result<ArrayRef, ArrowError> {
-        self.position.finish()
+    pub(crate) fn finish_position(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.position.finish_at(rows)
     }
 
     /// `_topic` to `_rescued_data`, as [`provenance_columns`] names them.
-    pub(crate) fn finish(&mut self, ingested_at_us: i64) -> Result<Vec<ArrayRef>, ArrowError> {
-        let ingested_at = TimestampMicrosecondArray::from(vec![ingested_at_us; self.topic.len()]).with_timezone("UTC");
+    pub(crate) fn finish(&mut self, rows: usize, ingested_at_us: i64) -> Result<Vec<ArrayRef>, ArrowError> {
+        let ingested_at = TimestampMicrosecondArray::from(vec![ingested_at_us; rows]).with_timezone("UTC");
         Ok(vec![
-            self.topic.finish()?,
-            self.partition.finish()?,
-            self.offset.finish()?,
-            self.file.finish()?,
-            self.line.finish()?,
-            self.event_time.finish()?,
+            self.topic.finish(rows)?,
+            self.partition.finish_at(rows)?,
+            self.offset.finish_at(rows)?,
+            self.file.finish(rows)?,
+            self.line.finish_at(rows)?,
+            self.event_time.finish_at(rows)?,
             Arc::new(ingested_at),
-            self.rescued.finish()?,
+            self.rescued.finish(rows)?,
         ])
     }
 }
@@ -212,14 +204,14 @@ impl Change {
     #[inline]
     pub(crate) fn push<'n>(
         &mut self,
+        row: usize,
         op: &str,
         unavailable: impl ExactSizeIterator<Item = &'n str>,
         source: &SourceRow<'_>,
     ) -> Result<(), Refused> {
-        self.op.push(Some(op.as_bytes()))?;
-        if unavailable.len() == 0 {
-            self.unavailable.push_null();
-        } else {
+        self.op.push(row, Some(op.as_bytes()))?;
+        if unavailable.len() > 0 {
+            self.unavailable.fill(row);
             if let Some(names) = self.unavailable.element() {
                 for name in unavailable {
                     names.push_bytes(name.as_bytes())?;
@@ -227,26 +219,20 @@ impl Change {
             }
             self.unavailable.close()?;
         }
-        self.connector.push(source.connector)?;
-        self.database.push(source.database)?;
-        self.schema.push(source.schema)?;
-        self.table.push(source.table)?;
-        self.snapshot.push(source.snapshot)?;
-        long(&mut self.ts, source.ts_us)?;
-        text(&mut self.tx_id, source.tx_id)?;
-        self.server.push(source.server)
+        self.connector.push(row, source.connector)?;
+        self.database.push(row, source.database)?;
+        self.schema.push(row, source.schema)?;
+        self.table.push(row, source.table)?;
+        self.snapshot.push(row, source.snapshot)?;
+        long(&mut self.ts, row, source.ts_us)?;
+        text(&mut self.tx_id, row, source.tx_id)?;
+        self.server.push(row, source.server)
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
-        for column in [
-            &mut self.op,
-            &mut self.connector,
-            &mut self.database,
-            &mut self.schema,
-            &mut self.table,
-            &mut self.snapshot,
-            &mut self.server,
-        ] {
+        for column in
+            [&mut self.op, &mut self.connector, &mut self.database, &mut self.schema, &mut self.table, &mut self.snapshot, &mut self.server]
+        {
             column.truncate(rows);
         }
         for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
@@ -255,29 +241,29 @@ impl Change {
     }
 
     /// `_op`.
-    pub(crate) fn finish_op(&mut self) -> Result<ArrayRef, ArrowError> {
-        self.op.finish()
+    pub(crate) fn finish_op(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.op.finish(rows)
     }
 
     /// `_unavailable`.
-    pub(crate) fn finish_unavailable(&mut self) -> Result<ArrayRef, ArrowError> {
-        self.unavailable.finish()
+    pub(crate) fn finish_unavailable(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        self.unavailable.finish_at(rows)
     }
 
     /// `_source`.
-    pub(crate) fn finish_source(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish_source(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
         let Arrow::Struct(fields) = source_type().to_arrow() else {
             return Err(ArrowError::SchemaError("_source is no struct".to_owned()));
         };
         let arrays = vec![
-            self.connector.finish()?,
-            self.database.finish()?,
-            self.schema.finish()?,
-            self.table.finish()?,
-            self.snapshot.finish()?,
-            self.ts.finish()?,
-            self.tx_id.finish()?,
-            self.server.finish()?,
+            self.connector.finish(rows)?,
+            self.database.finish(rows)?,
+            self.schema.finish(rows)?,
+            self.table.finish(rows)?,
+            self.snapshot.finish(rows)?,
+            self.ts.finish_at(rows)?,
+            self.tx_id.finish_at(rows)?,
+            self.server.finish(rows)?,
         ];
         Ok(Arc::new(StructArray::try_new(fields, arrays, None)?))
     }
