@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tributary::{BatchBounds, ExitCode, Layer, Mode, Pipeline, RunOptions, TableName};
-use tributary_config::{Layer as LayerChoice, Loaded, Program, Settings};
+use tributary::{BatchBounds, ExitCode, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
+use tributary_config::{Layer as LayerChoice, Loaded, OnGap as OnGapChoice, Program, Settings};
 
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
@@ -94,6 +94,11 @@ fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result
             records_max: settings.max_records_per_trigger.map(|count| count.get()),
         },
         starting_version: settings.starting_version,
+        on_gap: match settings.on_gap {
+            OnGapChoice::Stop => OnGap::Stop,
+            OnGapChoice::Earliest => OnGap::Earliest,
+            OnGapChoice::Latest => OnGap::Latest,
+        },
         ..RunOptions::default()
     })
 }

@@ -4,10 +4,14 @@
 //! were at the versions it has consumed, which its positions name; the farthest it could be is where they are now. The
 //! difference is how far it is behind. What bronze itself has not read yet nobody here can know.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
+use tributary::arrow::array::{Array, AsArray};
+use tributary::arrow::datatypes::TimestampMicrosecondType;
 use tributary::datafusion::common::ScalarValue;
-use tributary::{Lake, Table};
+use tributary::{Lake, Table, TableName};
 
 use crate::failure::Failure;
 
@@ -24,11 +28,6 @@ pub struct SourceTime {
 }
 
 impl SourceTime {
-    /// Of a table's snapshot.
-    pub async fn of(lake: &Lake, table: &Table) -> Result<Self, Failure> {
-        Ok(Self { reached: time_of(lake, table, At::Consumed).await?, reachable: time_of(lake, table, At::Latest).await? })
-    }
-
     /// Whole seconds between the two.
     pub fn behind_seconds(&self) -> Option<u64> {
         let behind = self.reachable? - self.reached?;
@@ -43,32 +42,74 @@ enum At {
     Latest,
 }
 
-fn time_of<'a>(lake: &'a Lake, table: &'a Table, at: At) -> BoxFuture<'a, Result<Option<DateTime<Utc>>, Failure>> {
-    Box::pin(async move {
-        if table.schema().column_with_name(EVENT_TIME).is_some() {
-            return newest_event(table).await;
-        }
-        let mut newest = None;
-        for (app_id, version) in table.clone().into_inner().progress_with_prefix(SOURCE).await? {
-            let (Some(name), Ok(version)) = (app_id.strip_prefix(SOURCE), u64::try_from(version)) else { continue };
-            // a source that is gone says nothing
-            let Ok(source) = lake.table(name).await else { continue };
-            let source = match at {
-                At::Latest => source,
-                At::Consumed if version == source.version() => source,
-                At::Consumed => source.at_version(version).await?,
-            };
-            newest = newest.max(time_of(lake, &source, at).await?);
-        }
-        Ok(newest)
-    })
+/// Tells the source times of a lake's tables; each version of a bronze table is looked at once.
+pub struct SourceTimes<'a> {
+    lake: &'a Lake,
+    newest: HashMap<(TableName, u64), Option<DateTime<Utc>>>,
 }
 
-/// The greatest event time that the files' statistics know.
-async fn newest_event(table: &Table) -> Result<Option<DateTime<Utc>>, Failure> {
-    let files = table.clone().into_inner().files().await?;
-    let greatest = files.iter().filter_map(|file| file.stats.columns.get(EVENT_TIME)?.max.as_ref()).filter_map(micros).max();
-    Ok(greatest.and_then(DateTime::from_timestamp_micros))
+impl<'a> SourceTimes<'a> {
+    pub fn new(lake: &'a Lake) -> Self {
+        Self { lake, newest: HashMap::new() }
+    }
+
+    /// Of a table's snapshot.
+    pub async fn of(&mut self, table: &Table) -> Result<SourceTime, Failure> {
+        Ok(SourceTime {
+            reached: self.time_of(table.clone(), At::Consumed).await?,
+            reachable: self.time_of(table.clone(), At::Latest).await?,
+        })
+    }
+
+    fn time_of<'s>(&'s mut self, table: Table, at: At) -> BoxFuture<'s, Result<Option<DateTime<Utc>>, Failure>> {
+        Box::pin(async move {
+            if table.schema().column_with_name(EVENT_TIME).is_some() {
+                return self.newest_event(&table).await;
+            }
+            let mut newest = None;
+            for (app_id, version) in table.into_inner().progress_with_prefix(SOURCE).await? {
+                let (Some(name), Ok(version)) = (app_id.strip_prefix(SOURCE), u64::try_from(version)) else { continue };
+                let source = match self.lake.table(name).await {
+                    Ok(source) => source,
+                    // a source that is gone says nothing
+                    Err(tributary::Error::NoTable { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+                let source = if at == At::Consumed && version != source.version() { source.at_version(version).await? } else { source };
+                newest = newest.max(self.time_of(source, at).await?);
+            }
+            Ok(newest)
+        })
+    }
+
+    async fn newest_event(&mut self, table: &Table) -> Result<Option<DateTime<Utc>>, Failure> {
+        let inner = table.clone().into_inner();
+        let version = (inner.name().clone(), inner.version());
+        if let Some(known) = self.newest.get(&version) {
+            return Ok(*known);
+        }
+        let files = inner.files().await?;
+        let greatest: Option<Vec<i64>> = files.iter().map(|file| micros(file.stats.columns.get(EVENT_TIME)?.max.as_ref()?)).collect();
+        let newest = match greatest {
+            Some(micros) => micros.into_iter().max().and_then(DateTime::from_timestamp_micros),
+            // statistics end before the column in wide tables
+            None => self.newest_by_query(&version.0, version.1).await?,
+        };
+        self.newest.insert(version, newest);
+        Ok(newest)
+    }
+
+    async fn newest_by_query(&self, table: &TableName, version: u64) -> Result<Option<DateTime<Utc>>, Failure> {
+        let quoted = |part: &str| format!("`{}`", part.replace('`', "``"));
+        let name = format!("{}.{}", quoted(&table.schema), quoted(&table.name));
+        let query = format!("SELECT max({EVENT_TIME}) AS newest FROM {name} VERSION AS OF {version}");
+        let rows = tributary::sql::query(self.lake, &query).await?.collect().await.map_err(tributary::sql::Error::run)?;
+        let newest = rows.iter().find_map(|batch| {
+            let column = batch.column(0).as_primitive_opt::<TimestampMicrosecondType>()?;
+            (!column.is_empty() && column.is_valid(0)).then(|| column.value(0))
+        });
+        Ok(newest.and_then(DateTime::from_timestamp_micros))
+    }
 }
 
 fn micros(value: &ScalarValue) -> Option<i64> {

@@ -101,7 +101,7 @@ pub fn pipeline(name: &str, folder: &str, expected: &Expected, sample: &Sample) 
         let columns = recorded.columns.iter().map(|column| declare(expected.server(), table, column, sample));
         let decode = if sample.flattened { Decode::DebeziumFlattened } else { Decode::Debezium };
         let feed = SourceFeed::new(format!("{table}_events"), bronze.clone(), files).with_decode(decode).with_columns(columns);
-        builder = builder.feed(feed.with_schema_policy(SchemaPolicy::Add).with_keys(recorded.primary_key.iter().map(String::as_str)));
+        builder = builder.feed(feed.with_schema_policy(SchemaPolicy::Widen).with_keys(recorded.primary_key.iter().map(String::as_str)));
         builder = builder.silver(silver(table, &bronze, recorded, MergePolicy::default()));
         if !recorded.primary_key.is_empty() {
             let history = MergePolicy::ScdType2 { track_history: Default::default() };
@@ -127,7 +127,7 @@ fn declare(server: Server, table: &str, column: &SourceColumn, sample: &Sample) 
     let (data_type, encoding) = delta_type(server, kind, &column.source_type, &shape, sample.with_schema);
     let declared = Column::new(&column.name, data_type);
     match encoding {
-        Some(encoding) if !sample.with_schema => declared.encoded(encoding),
+        Some(encoding) if !sample.with_schema || encoding == Encoding::Unsigned => declared.encoded(encoding),
         _ => declared,
     }
 }
@@ -177,7 +177,7 @@ fn arguments(source_type: &str) -> Vec<u8> {
 }
 
 fn number_encoding(shape: &Shape) -> Encoding {
-    if shape.texts && !shape.only_digits || shape.objects { Encoding::Unscaled } else { Encoding::Text }
+    if shape.texts && !shape.only_digits || shape.objects && !shape.texts { Encoding::Unscaled } else { Encoding::Text }
 }
 
 /// Text is ISO; numbers up to `millis_max` are milliseconds, as are those of types with at most three digits of fraction.

@@ -7,6 +7,9 @@ use tributary::arrow::array::RecordBatch;
 use super::canonical::{Kind, of_arrow, of_source};
 use super::expected::{ExpectedTable, Server};
 
+/// Stands for a column where a whole row is on one side only.
+pub const ROW: &str = "(row)";
+
 /// How a silver table differs from its source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
@@ -32,6 +35,11 @@ pub struct Cell {
 }
 
 impl Comparison {
+    fn note(&mut self, known: &BTreeMap<String, String>, column: &str, cell: Cell) {
+        let side = if known.contains_key(column) { &mut self.known } else { &mut self.differences };
+        side.entry(column.to_owned()).or_default().push(cell);
+    }
+
     /// Whether nothing differs beyond what is known to be lost at the source.
     pub fn equal(&self) -> bool {
         self.differences.is_empty()
@@ -78,15 +86,13 @@ pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch]
         for (name, _) in &kinds {
             let (source, lake) = (&values[name], &found[name]);
             if source != lake {
-                let side = if known.contains_key(*name) { &mut comparison.known } else { &mut comparison.differences };
-                side.entry((*name).to_owned()).or_default().push(Cell { key: key.clone(), source: source.clone(), lake: lake.clone() });
+                comparison.note(known, name, Cell { key: key.clone(), source: source.clone(), lake: lake.clone() });
             }
         }
     }
     for (key, left) in rows {
         for _ in left {
-            let cell = Cell { key: key.clone(), source: None, lake: Some("present".to_owned()) };
-            comparison.differences.entry("(row)".to_owned()).or_default().push(cell);
+            comparison.note(known, ROW, Cell { key: key.clone(), source: None, lake: Some("present".to_owned()) });
         }
     }
     comparison

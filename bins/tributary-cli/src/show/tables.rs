@@ -5,13 +5,14 @@ use tributary::arrow::array::RecordBatch;
 
 use crate::failure::Failure;
 use crate::output::{batch, instant, text, whole};
-use crate::source_time::SourceTime;
+use crate::source_time::{SourceTime, SourceTimes};
 
 /// A row a table: what it holds, and how far its content is behind the source in the source's own time.
 pub async fn rows(lake: &Lake) -> Result<RecordBatch, Failure> {
+    let mut times = SourceTimes::new(lake);
     let mut tables = Vec::new();
     for name in lake.tables().await? {
-        tables.push(Row::of(lake, &name).await?);
+        tables.push(Row::of(lake, &name, &mut times).await?);
     }
     batch(vec![
         ("table", text(tables.iter().map(|row| Some(row.table.clone())))),
@@ -35,7 +36,7 @@ struct Row {
 }
 
 impl Row {
-    async fn of(lake: &Lake, name: &tributary::TableName) -> Result<Self, Failure> {
+    async fn of(lake: &Lake, name: &tributary::TableName, times: &mut SourceTimes<'_>) -> Result<Self, Failure> {
         let table = lake.table(&name.to_string()).await?;
         let files = table.clone().into_inner().files().await?;
         Ok(Self {
@@ -44,7 +45,7 @@ impl Row {
             files: files.len() as u64,
             bytes: files.iter().map(|file| file.size).sum(),
             version: table.version(),
-            source_time: SourceTime::of(lake, &table).await?,
+            source_time: times.of(&table).await?,
         })
     }
 }

@@ -109,6 +109,78 @@ fn new_files_move_only_what_reads_them_and_every_version_can_be_read_again() {
     assert_eq!(shop.json(&["show", "runs", "-o", "json"]).len(), 6);
 }
 
+/// One recorded change of an order, at a second of its source's time.
+fn change(offset: u64, id: u64, seconds: u64) -> String {
+    let source = serde_json::json!({"connector": "postgresql", "name": "shop", "ts_ms": seconds * 1000, "db": "shop", "schema": "public", "table": "orders", "txId": 1, "lsn": offset + 1, "sequence": format!("[null,\"{}\"]", offset + 1)});
+    let value = serde_json::json!({"before": null, "after": {"id": id}, "source": source, "op": "c", "ts_ms": seconds * 1000});
+    let record = serde_json::json!({"topic": "orders", "partition": 0, "offset": offset, "key": format!("{{\"id\":{id}}}"), "value": value.to_string()});
+    format!("{record}\n")
+}
+
+#[test]
+fn tables_say_how_far_they_are_behind_in_the_time_of_their_source() {
+    let shop = Shop::new();
+    shop.write(
+        "pipeline.yml",
+        "
+name: shop
+feeds:
+  - name: shop_orders
+    table: bronze.orders
+    source: {files: {path: changes, format: kafka_jsonl}}
+    columns: [{name: id, type: long}]
+silver:
+  - table: silver.orders
+    sources: [bronze.orders]
+    keys: [id]
+gold:
+  - table: gold.orders
+    query: SELECT count(*) AS orders FROM silver.orders
+",
+    );
+    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
+    shop.says(0, &["run"]);
+    shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
+    shop.says(0, &["run", "--layer", "bronze"]);
+    let tables = shop.json(&["show", "tables", "-o", "json"]);
+    let behind = |name: &str| tables.iter().find(|row| row["table"] == name).unwrap()["behind_seconds"].as_u64();
+    assert_eq!(behind("bronze.orders"), Some(0));
+    assert_eq!(behind("silver.orders"), Some(90));
+    assert_eq!(behind("gold.orders"), Some(90));
+    shop.says(0, &["run"]);
+    let tables = shop.json(&["show", "tables", "-o", "json"]);
+    assert!(tables.iter().filter_map(|row| row["behind_seconds"].as_u64()).all(|behind| behind == 0), "{tables:?}");
+}
+
+#[test]
+fn system_tables_are_read_by_their_three_names_and_changes_by_instants() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    let csv = |query: &str| shop.says(0, &["sql", query, "-o", "csv"]);
+    assert_eq!(csv("select distinct pipeline from SYSTEM.tributary.Runs"), "pipeline\nshop\n");
+    let changes = csv("select id, _change_type from table_changes('main.silver.orders', '2001-01-01') order by id");
+    assert_eq!(changes, "id,_change_type\n1,insert\n2,insert\n");
+    let said = shop.says(2, &["sql", "select * from table_changes('silver.orders', 7)"]);
+    assert!(said.contains("error[LK"), "{said}");
+}
+
+#[test]
+fn a_query_that_fails_while_it_runs_says_why_and_exits_by_its_class() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    let said = shop.says(2, &["sql", "select id / (seq - 1) as x from silver.orders"]);
+    assert!(said.contains("error[TR0108]: the query failed: "), "{said}");
+    assert!(
+        shop.says(2, &["sql", "select date_format(current_timestamp(), 'yyyy')"]).contains("error[TR0102]: the function `date_format`")
+    );
+    let piped = Command::new("sh")
+        .args(["-c", "echo 'select 1 as one' | \"$0\" sql - -o csv", env!("CARGO_BIN_EXE_tributary")])
+        .current_dir(shop.folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), "one\n1\n");
+}
+
 #[test]
 fn time_before_the_first_commit_is_an_error_and_not_an_answer() {
     let shop = Shop::new();
