@@ -19,7 +19,7 @@ struct Shape {
     numbers: bool,
     texts: bool,
     objects: bool,
-    greatest: f64,
+    magnitudes: Vec<f64>,
     only_digits: bool,
     only_hex: bool,
     url_alphabet: bool,
@@ -70,11 +70,18 @@ impl Shape {
         Self { only_digits: true, only_hex: true, ..Self::default() }
     }
 
+    /// Of the numbers' magnitudes: infinite dates are huge whatever the unit.
+    fn median(&self) -> f64 {
+        let mut magnitudes = self.magnitudes.clone();
+        magnitudes.sort_by(f64::total_cmp);
+        magnitudes.get(magnitudes.len() / 2).copied().unwrap_or(0.0)
+    }
+
     fn add(&mut self, value: &Value) {
         match value {
             Value::Number(number) => {
                 self.numbers = true;
-                self.greatest = self.greatest.max(number.as_f64().unwrap_or(0.0).abs());
+                self.magnitudes.push(number.as_f64().unwrap_or(0.0).abs());
             }
             Value::String(text) if text == "__debezium_unavailable_value" => {}
             Value::String(text) => {
@@ -184,7 +191,7 @@ fn number_encoding(shape: &Shape) -> Encoding {
 fn clock_encoding(shape: &Shape, digits: &[u8], millis_max: f64) -> Encoding {
     if shape.texts {
         Encoding::Iso
-    } else if digits.first().is_some_and(|digits| *digits <= 3) || shape.greatest <= millis_max {
+    } else if digits.first().is_some_and(|digits| *digits <= 3) || shape.median() <= millis_max {
         Encoding::Millis
     } else {
         Encoding::Micros
