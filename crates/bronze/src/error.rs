@@ -286,7 +286,7 @@ impl Fault for Error {
         match self {
             Self::Decode { source, .. } => source.next_command(),
             Self::Lake { source, .. } => source.next_command(),
-            Self::Gap { feed, .. } => Some(format!("tributary run --only {feed} --on-gap earliest")),
+            Self::Gap { table, .. } => Some(format!("tributary run --only {table} --on-gap earliest")),
             Self::Busy { table, .. } | Self::Ledger { table, .. } | Self::NotBronze { table, .. } => {
                 Some(format!("tributary show history {table}"))
             }

@@ -22,7 +22,7 @@ pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
-pub use tributary_bronze::{PartitionBounds, RecordSource, SourceError, SourceRecord};
+pub use tributary_bronze::{OnGap, PartitionBounds, RecordSource, SourceError, SourceRecord};
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{

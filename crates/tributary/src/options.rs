@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
+use tributary_bronze::OnGap;
 use tributary_lake::{Clock, SystemClock};
 use tributary_specs::{DatasetReport, Layer, TableName};
 
@@ -95,6 +96,8 @@ pub struct RunOptions {
     pub batch: BatchBounds,
     /// Version of a source table to start from where the target has no position yet.
     pub starting_version: u64,
+    /// What to do where a record source no longer has the records after the stored position. Default: stop.
+    pub on_gap: OnGap,
 }
 
 impl Default for RunOptions {
@@ -111,6 +114,7 @@ impl Default for RunOptions {
             base_data_path: PathBuf::from("data/raw"),
             batch: BatchBounds::default(),
             starting_version: 0,
+            on_gap: OnGap::Stop,
         }
     }
 }

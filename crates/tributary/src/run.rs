@@ -183,6 +183,7 @@ impl Run<'_> {
         options.max_records_per_trigger = self.options.batch.records_max;
         options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
         options.sources = self.pipeline.sources().to_vec();
+        options.on_gap = self.options.on_gap;
         options.cancel = self.options.cancel.clone();
         layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
