@@ -198,3 +198,45 @@ impl Failure {
 
 /// What a command that went through gives to the shell, or why it did not.
 pub type Outcome = Result<u8, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn all() -> Vec<Error> {
+        let denied = || io::Error::new(io::ErrorKind::PermissionDenied, "permission denied");
+        vec![
+            Error::PipelineFile { file: "pipeline.yml".into(), source: denied() },
+            Error::SameName { schema: "shop".into(), first: "bronze.orders".into(), second: "silver.orders".into(), name: "orders".into() },
+            Error::NoDataset { name: "silver.ordres".into(), nearest: Some("silver.orders".into()) },
+            Error::NoDataset { name: "x".into(), nearest: None },
+            Error::NoDefinition { table: "silver.orders".into() },
+            Error::Query { table: "gold.revenue".into(), reason: "expected an expression at line 1, column 8".into() },
+            Error::Io { action: "writing the report report.json".into(), source: denied() },
+            Error::NoPage { topic: "LK999".into(), nearest: Some("LK0009".into()) },
+            Error::NoPage { topic: "x".into(), nearest: None },
+            Error::LogFilter { filter: "loud".into() },
+            Error::Rows(tributary::arrow::error::ArrowError::NotYetImplemented("a type".into())),
+            Error::Demo { reason: "capture.jsonl cannot be read".into() },
+            Error::DataPath { location: "s3://bucket/raw".into() },
+            Error::NoWarehouse { location: "data/lake".into() },
+        ]
+    }
+
+    #[test]
+    fn golden_texts_of_failures_name_the_thing_a_next_command_and_a_page() {
+        let texts: String = all().into_iter().map(|error| Failure::from(error).text() + "\n").collect();
+        for text in texts.split("\n\n").filter(|text| !text.is_empty()) {
+            let first = text.lines().next().unwrap();
+            assert!(!first.ends_with('.') && text.contains("  next: ") && text.contains("  page: "), "{text}");
+        }
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/failures.txt");
+        if std::env::var_os("TRIBUTARY_BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &texts).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), texts, "look at the difference and run with TRIBUTARY_BLESS=1");
+    }
+}

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tributary_config::{Inputs, Program};
 
 const PIPELINE: &str = "
 name: shop
@@ -332,4 +333,22 @@ fn every_code_has_its_page() {
         assert!(shop.says(0, &["help", code]).contains(code), "{code}");
         assert!(shop.says(0, &["help", &code.to_lowercase()]).contains(code), "{code}");
     }
+}
+
+#[test]
+fn each_layers_own_binary_runs_its_layer_after_the_other() {
+    let shop = Shop::new();
+    for (tables, program) in (1..).zip([Program::Bronze, Program::Silver, Program::Gold]) {
+        let flag = |name: &str, path: &str| format!("--{name}={}", shop.path(path).display());
+        let arguments = [
+            program.command().to_owned(),
+            flag("pipeline", "pipeline.yml"),
+            flag("base-data-path", "data/raw"),
+            flag("warehouse", "data/lake"),
+        ];
+        let inputs = Inputs { arguments: arguments.map(Into::into).to_vec(), folder: shop.path(""), ..Inputs::default() };
+        assert_eq!(tributary_cli::layer(program, &inputs), 0);
+        assert_eq!(shop.versions().len(), tables);
+    }
+    assert_eq!(shop.says(0, &["sql", "select * from gold.by_status", "-o", "csv"]), "status,orders\nnew,2\n");
 }

@@ -190,7 +190,11 @@ async fn crash_at_every_store_operation_changes_nothing() {
     assert!(tried.differences.is_empty(), "{} differences, the first: {}", tried.differences.len(), tried.differences[0]);
     let points = proof.points.div_ceil(proof.step as u64);
     assert_eq!(tried.kills, points * 3, "not every kill happened");
-    println!("races {} of {}, 0 differences", tried.races, proof.commits.map(|commits| commits.div_ceil(proof.step as u64)).iter().sum::<u64>());
+    println!(
+        "races {} of {}, 0 differences",
+        tried.races,
+        proof.commits.map(|commits| commits.div_ceil(proof.step as u64)).iter().sum::<u64>()
+    );
     println!("kill points {points} of {} in 3 modes, 0 differences", proof.points);
 }
 
