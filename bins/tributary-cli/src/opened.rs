@@ -14,6 +14,7 @@ pub fn lake(settings: &Settings) -> Result<Lake, Failure> {
         catalogue: settings.catalogue.as_str().to_owned(),
         memory_limit: usize::try_from(settings.memory_limit.bytes()).unwrap_or(usize::MAX),
         attempts_max: settings.attempts_max.get(),
+        spill_path: settings.base_checkpoint_path.as_ref().and_then(folder).map(|path| path.join("spill")),
         ..OpenOptions::default()
     };
     if settings.warehouse.is_url() && folder(&settings.warehouse).is_none() {

@@ -101,7 +101,7 @@ settings! {
 
     /// Accepted so that command lines of the wearable pipeline run: positions ride in the tables' own commits, so no checkpoint is written there.
     ///
-    /// Spill files go below it when it is a folder of this machine. A run with it says so once.
+    /// Spill files go to `spill` below it when it is a folder of this machine. A run with it says so once.
     base_checkpoint_path: Option<Location> = {
         example: "data/checkpoints",
         value_name: "PATH|URL",
@@ -198,7 +198,7 @@ settings! {
         programs: &[Program::Run, Program::Silver, Program::Gold],
     }
 
-    /// The instant that `current_date` and `current_timestamp` mean in datasets, so that a replay gives the same rows; otherwise the start of the run.
+    /// The instant that `current_date` and `current_timestamp` mean in gold queries, so that a replay gives the same rows; otherwise the start of the run.
     as_of: Option<DateTime<Utc>> = {
         example: "2024-05-01",
         value_name: "INSTANT",
@@ -206,7 +206,7 @@ settings! {
         programs: Program::RUNS,
     }
 
-    /// What to do when a source no longer has the records after the stored position; the choice is recorded in the table.
+    /// What to do when a source with positions of its own no longer has the records after the stored one; the choice is recorded in the table.
     on_gap: OnGap = {
         default: Some("stop"),
         value_name: "CHOICE",

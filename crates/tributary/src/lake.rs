@@ -65,6 +65,7 @@ impl Lake {
             clock: options.clock,
             memory_limit: options.memory_limit,
             attempts_max: options.attempts_max,
+            spill_path: options.spill_path,
             #[cfg(feature = "controls")]
             controls: options.controls,
             ..LakeOptions::default()

@@ -27,6 +27,8 @@ pub struct OpenOptions {
     pub memory_limit: usize,
     /// How often a lost race is planned again before the dataset fails. Default 20.
     pub attempts_max: u32,
+    /// Where queries spill to when memory is short; the system's temporary folder by default.
+    pub spill_path: Option<PathBuf>,
     /// Told of every table a run has committed to.
     pub catalogues: Vec<Arc<dyn Catalogue>>,
     /// Rules broken on purpose; only in tests.
@@ -41,6 +43,7 @@ impl Default for OpenOptions {
             clock: Arc::new(SystemClock),
             memory_limit: 1 << 30,
             attempts_max: 20,
+            spill_path: None,
             catalogues: Vec::new(),
             #[cfg(feature = "controls")]
             controls: tributary_testkit::Controls::none(),
@@ -195,6 +198,15 @@ pub enum ProgressEvent {
         table: TableName,
         /// Its layer.
         layer: Layer,
+    },
+    /// A bronze dataset has read on; its records and bytes since the run began.
+    DatasetAdvanced {
+        /// Which.
+        table: TableName,
+        /// Records read for it.
+        records: u64,
+        /// Bytes of those records.
+        bytes: u64,
     },
     /// A dataset has ended.
     DatasetFinished {

@@ -4,6 +4,7 @@
 //! calls them in order and collects what they say.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::future::BoxFuture;
@@ -13,7 +14,7 @@ use tributary_fault::{ExitCode, Fault};
 use tributary_specs::{DatasetRef, DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use crate::report::{Finished, millis};
-use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, RunOptions, RunReport};
+use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport};
 
 impl Lake {
     /// Brings every dataset of the pipeline up to date, phase by phase.
@@ -185,6 +186,7 @@ impl Run<'_> {
         options.sources = self.pipeline.sources().to_vec();
         options.on_gap = self.options.on_gap;
         options.cancel = self.options.cancel.clone();
+        options.progress = Arc::new(Advances(Arc::clone(&self.options.progress)));
         layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
 
@@ -210,6 +212,16 @@ impl Run<'_> {
             ..Default::default()
         };
         layer::gold(self.lake.inner(), spec, &options).await
+    }
+}
+
+/// Passes on what bronze has read.
+#[derive(Debug)]
+struct Advances(Arc<dyn ProgressSink>);
+
+impl tributary_bronze::ProgressSink for Advances {
+    fn seen(&self, seen: tributary_bronze::Seen<'_>) {
+        self.0.event(&ProgressEvent::DatasetAdvanced { table: seen.table.clone(), records: seen.records, bytes: seen.bytes });
     }
 }
 

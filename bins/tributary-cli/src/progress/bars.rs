@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, MultiProgress, ProgressBar, ProgressStyle};
 use tributary::{ProgressEvent, ProgressSink, Status};
 
 use super::summary;
@@ -35,6 +35,15 @@ impl Bars {
         }
     }
 
+    fn advance(&self, table: &str, records: u64, bytes: u64) {
+        let running = self.running.lock().ok();
+        if let Some(line) = running.as_ref().and_then(|running| running.get(table)) {
+            let seconds = line.elapsed().as_secs_f64().max(0.001);
+            let rate = records as f64 / seconds;
+            line.set_message(format!("{} records, {}, {rate:.0}/s", HumanCount(records), HumanBytes(bytes)));
+        }
+    }
+
     fn finish(&self, table: &str, mark: &str, text: String) {
         let line = self.running.lock().ok().and_then(|mut running| running.remove(table));
         let line = line.unwrap_or_else(|| self.lines.add(ProgressBar::new_spinner()));
@@ -51,6 +60,7 @@ impl ProgressSink for Bars {
         match event {
             ProgressEvent::PhaseStarted { .. } => {}
             ProgressEvent::DatasetStarted { table, layer } => self.start(table.to_string(), &layer.to_string()),
+            ProgressEvent::DatasetAdvanced { table, records, bytes } => self.advance(&table.to_string(), *records, *bytes),
             ProgressEvent::DatasetFinished { report, .. } => {
                 let mark = match report.status {
                     Status::Committed => "✔",

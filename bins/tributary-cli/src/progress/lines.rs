@@ -46,6 +46,8 @@ fn object(event: &ProgressEvent) -> Option<Value> {
         ProgressEvent::DatasetStarted { table, layer } => {
             json!({ "event": "dataset_started", "table": table.to_string(), "layer": layer.to_string() })
         }
+        // a line a slice would be most of the log; the end of the dataset has the sum
+        ProgressEvent::DatasetAdvanced { .. } => return None,
         ProgressEvent::DatasetFinished { layer, report } => {
             json!({ "event": "dataset_finished", "layer": layer.to_string(), "report": report })
         }
