@@ -348,11 +348,11 @@ mod plainly {
     fn leaves(ascending: &[Event]) -> [Value; 2] {
         let mut values = [Value::Unwritten; 2];
         for event in ascending {
-            for at in 0..2 {
+            for (known, written) in values.iter_mut().zip(event.values) {
                 if event.kind.removes() {
-                    values[at] = Value::Unwritten;
-                } else if event.values[at] != Value::Unwritten {
-                    values[at] = event.values[at];
+                    *known = Value::Unwritten;
+                } else if written != Value::Unwritten {
+                    *known = written;
                 }
             }
         }
@@ -375,9 +375,9 @@ mod plainly {
                 .filter(|event| event.position < create.position && cut.is_none_or(|cut| event.position >= cut))
                 .collect();
             let carried = leaves(&before);
-            for leaf in 0..2 {
-                if create.values[leaf] == Value::Unwritten {
-                    events[at].values[leaf] = carried[leaf];
+            for (value, carried) in events[at].values.iter_mut().zip(carried) {
+                if *value == Value::Unwritten {
+                    *value = carried;
                 }
             }
         }
@@ -570,7 +570,7 @@ fn by_partition(events: Vec<Event>) -> Vec<Event> {
         queue.sort_by_key(|event| std::cmp::Reverse((event.position, event.other.is_none() || event.kind == Kind::Upsert)));
     });
     let mut taken = |event: &Event| queues.get_mut(&partition(event)).and_then(Vec::pop);
-    events.iter().filter_map(|event| taken(event)).collect()
+    events.iter().filter_map(&mut taken).collect()
 }
 
 fn holds(mode: Mode, batches: &[Vec<Event>]) -> Result<(), TestCaseError> {
