@@ -201,6 +201,10 @@ impl State {
         write.keep_what_belongs(&changes.removed).await?;
         write.add(target, &changes.added, maker, lake).await?;
         let StateWrite { adds, removes, .. } = write;
+        if adds.is_empty() && removes.is_empty() && grown.is_none() {
+            // A run that died before its target's commit has left exactly this.
+            return Ok(Written::Version(over.version() as i64));
+        }
         let commit = Commit { operation: Operation::Merge, adds, removes, schema: grown, reads: Reads::WholeTable, ..Commit::default() };
         match over.commit(commit).await.map_err(|source| Error::lake("commit to", &self.name, source))? {
             CommitOutcome::Committed { version } => Ok(Written::Version(version as i64)),
