@@ -7,7 +7,10 @@ use tributary::arrow::array::{ArrayRef, AsArray, StringArray};
 use tributary::arrow::datatypes::DataType;
 use tributary::datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use tributary::datafusion::prelude::{col, lit};
-use tributary::{BuildWith, Decode, FileFormat, FileSource, GoldSpec, Lake, MergePolicy, OpenOptions, Pipeline, RunOptions, SilverSpec, SourceFeed, Status};
+use tributary::{
+    BuildWith, Decode, FileFormat, FileSource, GoldSpec, Lake, MergePolicy, OpenOptions, Pipeline, RunOptions, SilverSpec, SourceFeed,
+    Status,
+};
 
 /// `site(url)`: the part between `//` and the next `/`.
 fn site() -> ScalarUDF {
@@ -34,7 +37,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let visits = SilverSpec::new("silver.visits".parse()?, ["bronze.visits".parse()?])
         .with_policy(MergePolicy::Append)
         .build_with(|_context, inputs| async move { inputs["bronze.visits"].clone().filter(col("seconds").gt(lit(0))) });
-    let by_site = GoldSpec::new("gold.seconds_by_site".parse()?, "select site(url) as site, sum(seconds) as seconds from silver.visits group by site(url)");
+    let by_site = GoldSpec::new(
+        "gold.seconds_by_site".parse()?,
+        "select site(url) as site, sum(seconds) as seconds from silver.visits group by site(url)",
+    );
     let pipeline = Pipeline::builder("web").feed(feed).silver(visits).gold(by_site).function(site()).build()?;
 
     let lake = Lake::open("memory://", OpenOptions::default())?;

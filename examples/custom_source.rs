@@ -28,7 +28,11 @@ impl RecordSource for Queue {
 
     async fn partitions(&self) -> Result<Vec<PartitionBounds>, SourceError> {
         let partitions = self.0.lock().expect("not poisoned");
-        let bounds = (0_i32..).zip(partitions.iter()).map(|(partition, values)| PartitionBounds { partition, earliest: 0, end: values.len() as i64 });
+        let bounds = (0_i32..).zip(partitions.iter()).map(|(partition, values)| PartitionBounds {
+            partition,
+            earliest: 0,
+            end: values.len() as i64,
+        });
         Ok(bounds.collect())
     }
 

@@ -146,7 +146,7 @@ impl Decoder {
             counts: Counts::default(),
             scratch: Scratch::default(),
             csv,
-            raw: Raw::default(),
+            raw: Raw,
         })
     }
 

@@ -666,8 +666,8 @@ impl Token {
         let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<WINDOW>) else { return self.is_at_end(text, at) };
         let here = words(window);
         let mut differing = 0;
-        for word in 0..WORDS {
-            differing |= here[word] & self.masks[word] ^ self.words[word];
+        for ((here, mask), word) in here.iter().zip(&self.masks).zip(&self.words) {
+            differing |= (here & mask) ^ word;
         }
         differing == 0 && (self.bytes.len() <= WINDOW || self.is_at_end(text, at))
     }

@@ -135,11 +135,11 @@ fn digits<const WIDTH: usize>(value: u64, out: &mut Vec<u8>) {
 /// A number below 100,000,000 in eight digits, all of them at once: halves, then quarters, then digits.
 #[inline(always)]
 fn eight_digits(value: u64) -> [u8; 8] {
-    let halves = value / 10_000 | (value % 10_000) << 32;
-    let hundreds = (halves * 10_486) >> 20 & 0x0000_007f_0000_007f;
-    let quarters = hundreds | (halves - 100 * hundreds) << 16;
-    let tens = (quarters * 103) >> 10 & 0x000f_000f_000f_000f;
-    let digits = tens | (quarters - 10 * tens) << 8;
+    let halves = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let quarters = hundreds | ((halves - 100 * hundreds) << 16);
+    let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
+    let digits = tens | ((quarters - 10 * tens) << 8);
     (digits | 0x3030_3030_3030_3030).to_le_bytes()
 }
 

@@ -1,7 +1,17 @@
 //! The decoder against recorded events, types, bad input and delivery.
 
+mod bad_input;
 mod canon;
 mod capture;
 mod captures;
+mod delivery;
 mod feeds;
+mod fuzz;
+mod golden;
+mod message;
+mod plain;
 mod replay;
+mod schema_policy;
+mod semantics;
+mod types;
+mod zone;

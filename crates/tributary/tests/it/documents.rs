@@ -54,8 +54,8 @@ fn every_error_code_has_a_page_and_every_page_a_code() {
         if !path.components().any(|part| part.as_os_str() == "src") {
             continue;
         }
-        let mut words = text.split('"');
-        while let Some(word) = words.next() {
+        let words = text.split('"');
+        for word in words {
             let shaped = word.len() == 6 && word.is_ascii() && word[..2].chars().all(|letter| letter.is_ascii_uppercase());
             if shaped && word[2..].chars().all(|letter| letter.is_ascii_digit()) {
                 codes.insert(word.to_owned());

@@ -45,7 +45,8 @@ fn decoder(table: &Table, form: Form) -> Result<Decoder> {
 }
 
 fn envelope(table: &Table) -> Vec<Field> {
-    let row: Fields = table.columns.iter().map(|column| Field::new(column.name, data_type(column.data_type, column.encoding), true)).collect();
+    let row: Fields =
+        table.columns.iter().map(|column| Field::new(column.name, data_type(column.data_type, column.encoding), true)).collect();
     let text = |name| Field::new(name, DataType::Utf8, true);
     let long = |name| Field::new(name, DataType::Int64, true);
     let source: Fields = vec![

@@ -216,7 +216,8 @@ fn envelope_fields() -> String {
         field("string", true, "origin"),
         field("int64", true, "origin_lsn"),
     ];
-    let transaction = vec![field("string", false, "id"), field("int64", false, "total_order"), field("int64", false, "data_collection_order")];
+    let transaction =
+        vec![field("string", false, "id"), field("int64", false, "total_order"), field("int64", false, "data_collection_order")];
     let fields = [
         json!({"type": "struct", "fields": source, "optional": false, "name": "io.debezium.connector.postgresql.Source", "version": 1, "field": "source"}),
         json!({"type": "struct", "fields": transaction, "optional": true, "name": "event.block", "version": 1, "field": "transaction"}),

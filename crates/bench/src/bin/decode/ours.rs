@@ -14,8 +14,7 @@ const BATCH: usize = 8192;
 pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
     let mut decoders = workload.tables.iter().map(|table| Ok(Decoder::new(&feed(table, workload.form)?)?)).collect::<Result<Vec<_>>>()?;
     // Lending the events to the decoder is the reader's work and no part of decoding.
-    let headers: Vec<Vec<Vec<Header<'_>>>> =
-        workload.tables.iter().map(|table| table.events.iter().map(headers).collect()).collect();
+    let headers: Vec<Vec<Vec<Header<'_>>>> = workload.tables.iter().map(|table| table.events.iter().map(headers).collect()).collect();
     let records: Vec<Vec<Record<'_>>> = workload
         .tables
         .iter()
