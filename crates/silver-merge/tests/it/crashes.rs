@@ -1,16 +1,18 @@
 //! A kill at any store operation, then a restart: the same rows, the same change feed, the same memory of what was.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
+use proptest::prelude::*;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
 use tributary_specs::{MergePolicy, SilverSpec};
 use tributary_testkit::oracle::Row;
-use tributary_testkit::strategy::{ChangeKind, SourceTable, delivery};
-use tributary_testkit::{Controls, CrashReport, Frame, KillPoints, crash_at, example};
+use tributary_testkit::strategy::{ChangeKind, SourceTable, delivery, shuffle};
+use tributary_testkit::{Controls, CrashReport, FaultyStore, Frame, KillPoints, Law, Mode, crash_at, example};
 
-use crate::model_laws::{Delivered, Order, delivered};
+use crate::model_laws::{Delivered, Order, columns, delivered, tables};
 use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted};
 
 /// Reads that fail once each, besides the kills.
@@ -91,6 +93,55 @@ pub async fn proof(policy: MergePolicy, order: Order, controls: Controls, kills:
 fn late(case: &Delivered) -> Frame {
     let upserts = case.history.changes.iter().filter(|change| change.after.is_some()).take(LATE_MAX);
     tributary_testkit::strategy::bronze_frame(&case.history.table, upserts, 0)
+}
+
+/// A run that is killed at its n-th mutating call.
+#[derive(Debug, Clone, Copy)]
+struct Kill {
+    at: u64,
+    mode: Mode,
+    /// Whether somebody starts it again before more arrives.
+    restarted: bool,
+}
+
+fn kills() -> impl Strategy<Value = Vec<Vec<Kill>>> {
+    let kill = (1..9u64, proptest::sample::select(Mode::ALL.to_vec()), proptest::bool::weighted(0.5));
+    let kill = kill.prop_map(|(at, mode, restarted)| Kill { at, mode, restarted });
+    proptest::collection::vec(proptest::collection::vec(kill, 0..3), 1..8)
+}
+
+#[test]
+fn law_kills_again_and_again_while_more_arrives_change_nothing() {
+    let cases = (delivered(tables(), prop_oneof![delivery(), shuffle()]), kills(), proptest::bool::ANY);
+    Law::new("kills while more arrives").within(Duration::from_secs(15)).holds(&cases, |(case, kills, scd2), tried| {
+        let (policy, more): (MergePolicy, &[&str]) = if scd2 { (SCD2, &["__START_AT", "__END_AT"]) } else { (MergePolicy::ScdType1, &[]) };
+        let (dataset, model, events) = (case.dataset(policy), case.model(), case.events());
+        let mut expected = if scd2 { model.scd2(&events) } else { model.scd1(&events) };
+        expected.sort();
+        let outcome: Result<()> = block_on(async {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            for (batch, kills) in case.batches().iter().zip(kills.iter().cycle()) {
+                World::on(Arc::clone(&store), Controls::none()).append(&dataset.sources[0], batch).await?;
+                tried.add("batches", 1);
+                for kill in kills {
+                    let faulty = FaultyStore::new(Arc::clone(&store));
+                    faulty.kill_at(kill.at, kill.mode);
+                    let _ = World::on(Arc::new(faulty.clone()), Controls::none()).run_in_slices(&dataset, case.memory_limit).await;
+                    tried.add("kills", usize::from(faulty.killed()));
+                    if kill.restarted {
+                        World::on(Arc::clone(&store), Controls::none()).run(&dataset).await?;
+                    }
+                }
+            }
+            let world = World::on(store, Controls::none());
+            world.run(&dataset).await?;
+            let columns = columns(&model, more);
+            let found = sorted(&world.rows(&dataset.table, &columns.iter().map(String::as_str).collect::<Vec<_>>()).await?);
+            anyhow::ensure!(found == expected, "found {found:?}\nexpected {expected:?}");
+            feed_replays_to_the_table(&world, &dataset.table).await
+        });
+        outcome.map_err(|why| TestCaseError::fail(format!("{why:#}")))
+    });
 }
 
 fn holds(what: &str, policy: MergePolicy, order: Order) {

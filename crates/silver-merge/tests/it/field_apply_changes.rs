@@ -126,7 +126,7 @@ fn law_ac_06_ties_have_one_winner_for_every_order_and_batching_and_are_counted()
             order.iter().map(|at| straight[*at].clone()).collect::<Vec<_>>().chunks(size).map(<[Json]>::to_vec).collect();
         let dataset = dimension(if scd2 { SCD2 } else { MergePolicy::ScdType1 });
         let run = |runs: &[Vec<Json>]| block_on(play(&dataset, runs)).map(last).map_err(|why| TestCaseError::fail(format!("{why:#}")));
-        prop_assert_eq!(run(&[straight.clone()])?, run(&shuffled)?);
+        prop_assert_eq!(run(std::slice::from_ref(&straight))?, run(&shuffled)?);
         Ok(())
     });
 }
