@@ -195,6 +195,7 @@ impl Run<'_> {
             functions: self.pipeline.functions().to_vec(),
             build: self.pipeline.build_of(&spec.table),
             starting_version: self.options.starting_version,
+            memory_limit: self.lake.inner().options().memory_limit / 2,
             run_id: self.run_id.to_owned(),
             cancel: self.options.cancel.clone(),
             ..Default::default()
