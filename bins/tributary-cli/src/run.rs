@@ -45,7 +45,7 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
         return Ok(Done::Checked(checked(&pipeline, &options)));
     }
     let lake = opened::lake(settings)?;
-    options.progress = progress::sink(voice);
+    options.progress = progress::sink(voice, settings.stream);
     let cancel = options.cancel.clone();
     start::block_on(async {
         let interrupts = tokio::spawn(async move {

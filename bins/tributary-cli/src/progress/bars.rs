@@ -2,56 +2,66 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanCount, MultiProgress, ProgressBar, ProgressStyle};
-use tributary::{ProgressEvent, ProgressSink, Status};
+use tributary::{DatasetReport, ProgressEvent, ProgressSink, Status};
 
 use super::summary;
 
-/// Draws on the standard error; a line that has ended stays.
+/// Draws on the standard error, a line a dataset; a continuous run moves the same lines again.
 pub struct Bars {
     lines: MultiProgress,
-    running: Mutex<HashMap<String, ProgressBar>>,
+    by_table: Mutex<HashMap<String, ProgressBar>>,
 }
 
 impl Bars {
     pub fn new() -> Self {
-        Self { lines: MultiProgress::new(), running: Mutex::new(HashMap::new()) }
+        Self { lines: MultiProgress::new(), by_table: Mutex::new(HashMap::new()) }
     }
 
-    fn start(&self, table: String, layer: &str) {
-        let style = ProgressStyle::with_template("{spinner} {prefix:<32} {elapsed:>5} {wide_msg}");
-        let line = self.lines.add(ProgressBar::new_spinner());
-        if let Ok(style) = style {
-            line.set_style(style);
-        }
-        line.set_prefix(table.clone());
+    fn start(&self, table: &str, layer: &str) {
+        let line = self.line(table);
+        line.reset();
+        restyle(&line, "{spinner} {prefix:<32} {elapsed:>5} {wide_msg}");
         line.set_message(layer.to_owned());
         line.enable_steady_tick(Duration::from_millis(120));
-        if let Ok(mut running) = self.running.lock() {
-            running.insert(table, line);
-        }
     }
 
     fn advance(&self, table: &str, records: u64, bytes: u64) {
-        let running = self.running.lock().ok();
-        if let Some(line) = running.as_ref().and_then(|running| running.get(table)) {
-            let seconds = line.elapsed().as_secs_f64().max(0.001);
-            let rate = records as f64 / seconds;
-            line.set_message(format!("{} records, {}, {rate:.0}/s", HumanCount(records), HumanBytes(bytes)));
+        let line = self.line(table);
+        let rate = records as f64 / line.elapsed().as_secs_f64().max(0.001);
+        line.set_message(format!("{} records, {}, {rate:.0}/s", HumanCount(records), HumanBytes(bytes)));
+    }
+
+    fn finish(&self, report: &DatasetReport) {
+        let mark = match report.status {
+            Status::Committed => '✔',
+            Status::NothingNew => '·',
+            Status::Skipped => '–',
+            Status::Failed => '✘',
+        };
+        let line = self.line(&report.table);
+        line.disable_steady_tick();
+        restyle(&line, &format!("{mark} {{prefix:<32}} {{wide_msg}}"));
+        line.finish_with_message(summary(report));
+        for note in &report.notes {
+            let _ = self.lines.println(format!("  note: {}: {note}", report.table));
         }
     }
 
-    fn finish(&self, table: &str, mark: &str, text: String) {
-        let line = self.running.lock().ok().and_then(|mut running| running.remove(table));
-        let line = line.unwrap_or_else(|| self.lines.add(ProgressBar::new_spinner()));
-        if let Ok(style) = ProgressStyle::with_template(&format!("{mark} {{prefix:<32}} {{wide_msg}}")) {
-            line.set_style(style);
-        }
-        line.set_prefix(table.to_owned());
-        line.finish_with_message(text);
+    fn line(&self, table: &str) -> ProgressBar {
+        let mut by_table = self.by_table.lock().unwrap_or_else(PoisonError::into_inner);
+        let line =
+            by_table.entry(table.to_owned()).or_insert_with(|| self.lines.add(ProgressBar::new_spinner()).with_prefix(table.to_owned()));
+        line.clone()
+    }
+}
+
+fn restyle(line: &ProgressBar, template: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        line.set_style(style);
     }
 }
 
@@ -59,20 +69,9 @@ impl ProgressSink for Bars {
     fn event(&self, event: &ProgressEvent) {
         match event {
             ProgressEvent::PhaseStarted { .. } => {}
-            ProgressEvent::DatasetStarted { table, layer } => self.start(table.to_string(), &layer.to_string()),
+            ProgressEvent::DatasetStarted { table, layer } => self.start(&table.to_string(), &layer.to_string()),
             ProgressEvent::DatasetAdvanced { table, records, bytes } => self.advance(&table.to_string(), *records, *bytes),
-            ProgressEvent::DatasetFinished { report, .. } => {
-                let mark = match report.status {
-                    Status::Committed => "✔",
-                    Status::NothingNew => "·",
-                    Status::Skipped => "–",
-                    Status::Failed => "✘",
-                };
-                self.finish(&report.table, mark, summary(report));
-                for note in &report.notes {
-                    let _ = self.lines.println(format!("  note: {}: {note}", report.table));
-                }
-            }
+            ProgressEvent::DatasetFinished { report, .. } => self.finish(report),
         }
     }
 }

@@ -2,18 +2,23 @@
 
 use chrono::{SecondsFormat, Utc};
 use serde_json::{Value, json};
-use tributary::{ProgressEvent, ProgressSink, RunReport};
+use tributary::{ProgressEvent, ProgressSink, RunReport, Status};
 
 use super::summary;
 use crate::start;
 
 /// A line when a dataset has ended.
 #[derive(Debug)]
-pub struct Text;
+pub struct Text {
+    /// Only what brought something: a continuous run finds nothing new most of the time.
+    pub only_news: bool,
+}
 
 impl ProgressSink for Text {
     fn event(&self, event: &ProgressEvent) {
-        if let ProgressEvent::DatasetFinished { report, .. } = event {
+        if let ProgressEvent::DatasetFinished { report, .. } = event
+            && !(self.only_news && report.status == Status::NothingNew)
+        {
             say(&format!("{}  {}\n", report.table, summary(report)));
             for note in &report.notes {
                 say(&format!("  note: {note}\n"));
@@ -24,11 +29,15 @@ impl ProgressSink for Text {
 
 /// A JSON object for every event.
 #[derive(Debug)]
-pub struct Json;
+pub struct Json {
+    /// As [`Text::only_news`].
+    pub only_news: bool,
+}
 
 impl ProgressSink for Json {
     fn event(&self, event: &ProgressEvent) {
-        if let Some(mut object) = object(event) {
+        let news = matches!(event, ProgressEvent::DatasetFinished { report, .. } if report.status != Status::NothingNew);
+        if let Some(mut object) = object(event).filter(|_| news || !self.only_news) {
             object["time"] = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true).into();
             say(&format!("{object}\n"));
         }

@@ -12,12 +12,12 @@ use crate::logging::Voice;
 use crate::run::Sink;
 use crate::start;
 
-/// Told of what happens in a run, in this voice.
-pub fn sink(voice: Voice) -> Sink {
+/// Told of what happens in a run, in this voice. Lines of a continuous run are only those that brought something.
+pub fn sink(voice: Voice, continuous: bool) -> Sink {
     match voice {
         Voice::Bars => Arc::new(bars::Bars::new()),
-        Voice::Text => Arc::new(lines::Text),
-        Voice::Json => Arc::new(lines::Json),
+        Voice::Text => Arc::new(lines::Text { only_news: continuous }),
+        Voice::Json => Arc::new(lines::Json { only_news: continuous }),
     }
 }
 
@@ -25,7 +25,9 @@ pub fn sink(voice: Voice) -> Sink {
 pub fn finish(voice: Voice, report: &RunReport, exit_code: u8) -> Result<(), Failure> {
     let text = match voice {
         Voice::Json => format!("{}\n", lines::finished(report, exit_code)),
-        Voice::Bars | Voice::Text => format!("{}\n", closing(report)),
+        // the cursor stands behind the last line that was drawn
+        Voice::Bars => format!("\n{}\n", closing(report)),
+        Voice::Text => format!("{}\n", closing(report)),
     };
     start::print(&text).map(drop)
 }

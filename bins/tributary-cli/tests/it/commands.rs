@@ -1,5 +1,6 @@
 //! The umbrella binary as a shell sees it: what it prints, what it exits with, what it leaves.
 
+use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -351,4 +352,25 @@ fn each_layers_own_binary_runs_its_layer_after_the_other() {
         assert_eq!(shop.versions().len(), tables);
     }
     assert_eq!(shop.says(0, &["sql", "select * from gold.by_status", "-o", "csv"]), "status,orders\nnew,2\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_continuous_run_takes_what_comes_says_only_that_and_ends_well_when_it_is_told_to() {
+    let shop = Shop::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tributary"));
+    command.args(["run", "--stream", "--processing-time", "50ms"]).current_dir(shop.folder.path()).env_clear();
+    let mut run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines =
+        std::io::BufReader::new(run.stdout.take().unwrap()).lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let first: Vec<Value> = lines.by_ref().take(3).collect();
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    let second: Vec<Value> = lines.by_ref().take(3).collect();
+    for event in first.iter().chain(&second) {
+        assert_eq!((&event["event"], &event["report"]["status"]), (&"dataset_finished".into(), &"committed".into()), "{event}");
+    }
+    Command::new("kill").args(["-TERM", &run.id().to_string()]).status().unwrap();
+    assert_eq!(lines.last().unwrap()["event"], "run_finished");
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert_eq!(shop.says(0, &["sql", "select orders from gold.by_status", "-o", "csv"]), "orders\n3\n");
 }
