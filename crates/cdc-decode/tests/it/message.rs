@@ -23,12 +23,6 @@ pub fn event(offset: i64, key: Option<&Value>, value: Option<&Value>) -> Event {
     }
 }
 
-/// The same record with a header.
-pub fn with_header(mut event: Event, key: &str, value: &str) -> Event {
-    event.headers.push(EventHeader { key: key.to_owned(), value: Some(value.to_owned()) });
-    event
-}
-
 /// PostgreSQL's source block at an LSN.
 pub fn postgres(lsn: i64) -> Value {
     json!({"connector": "postgresql", "name": "shop", "db": "shop", "schema": "public", "table": "t", "lsn": lsn,
