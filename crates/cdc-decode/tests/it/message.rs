@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tributary_cdc_decode::{Decoded, Decoder};
 use tributary_specs::SourceFeed;
 
-use crate::capture::{Event, EventHeader, with_records};
+use crate::capture::{Event, with_records};
 
 /// A record of topic `t`, partition 0.
 pub fn event(offset: i64, key: Option<&Value>, value: Option<&Value>) -> Event {
