@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Schema};
 use tributary_specs::{Column as Spec, DataType};
 
+use crate::column::Column;
 use crate::system::{self, Change, Provenance};
 use crate::table::Table;
 
@@ -70,7 +71,9 @@ fn key_change_type(table: &Table) -> Option<DataType> {
 /// # Errors
 /// What Arrow says when the columns do not fit together, which would be a bug of this crate.
 pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_at_us: i64) -> Result<RecordBatch, ArrowError> {
-    table.settle_keys(rows);
+    if rows > 0 {
+        table.settle_keys(rows);
+    }
     let fields: Vec<Field> = columns(table, ours.change.is_some()).iter().map(Spec::to_arrow).collect();
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for (_, column) in &mut table.rows {
@@ -89,6 +92,10 @@ pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_a
             if let Some((from, to)) = &mut table.key_changes {
                 arrays.push(from.finish_at(rows)?);
                 arrays.push(to.finish_at(rows)?);
+            } else if let Some(data_type) = key_change_type(table) {
+                // No row has come yet that would tell the keys.
+                arrays.push(Column::new(&data_type).finish_at(rows)?);
+                arrays.push(Column::new(&data_type).finish_at(rows)?);
             }
             arrays.push(change.finish_source(rows)?);
         }

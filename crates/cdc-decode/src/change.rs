@@ -319,7 +319,6 @@ impl Decoder {
                 return Ok(None);
             }
         };
-        let _ = record;
         let mut cursor = Cursor::from(key, at);
         if cursor.kind()? != Kind::Object {
             return Ok(Some(false));
@@ -327,8 +326,22 @@ impl Decoder {
         let policy = self.table.policy();
         let Self { key_plans, bare_key, table, reader, .. } = &mut *self;
         let (layout, undeclared) = layout_of(shape, key_plans, bare_key, &table.undeclared);
-        read_row(reader, &mut cursor, layout, &mut table.rows, row, Rules { policy, undeclared }, found)?;
-        Ok(Some(true))
+        match read_row(reader, &mut cursor, layout, &mut table.rows, row, Rules { policy, undeclared }, found) {
+            Ok(()) => Ok(Some(true)),
+            Err(Halt::Unknown(name)) => {
+                let mut field = self.table.open_field(&name);
+                if field.slot == Slot::Open {
+                    if !self.is_wrapped(record) {
+                        return Err(Halt::Unknown(name));
+                    }
+                    // No column of the rows, whose schema is known: what a router added, for example.
+                    field.slot = Slot::Rescue;
+                }
+                self.bare_key.set(field);
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
     }
 
     /// A row of `ExtractNewRecordState`.

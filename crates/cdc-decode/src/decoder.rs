@@ -357,12 +357,12 @@ impl Decoder {
     /// Decides on a field that bare JSON brings and the table does not have, from all its values in the rest of the batch.
     fn unknown_field(&mut self, name: &str, records: &[Record<'_>], index: usize, row: usize) -> Verdict {
         let Some(record) = records.get(index) else { return Verdict::Again };
+        if self.is_wrapped(record) {
+            return Verdict::Rejected(ReasonCode::BrokenSchema, format!("field {name} is not in the message's schema"));
+        }
         if self.table.given_slot(name).is_none() {
             if let Some(reason) = self.not_a_row(record) {
                 return Verdict::Ignored(reason);
-            }
-            if self.is_wrapped(record) {
-                return Verdict::Rejected(ReasonCode::BrokenSchema, format!("field {name} is not in the message's schema"));
             }
             let may_add = !self.table.held || matches!(self.table.policy(), SchemaPolicy::Add | SchemaPolicy::Widen);
             if may_add {

@@ -101,10 +101,13 @@ impl<'a> Envelope<'a> {
                 }
                 Member::Op => match cursor.plain_text() {
                     Some(raw) => envelope.see_op(Text { raw, escaped: false }),
+                    // A string near the end of the message is read byte by byte.
+                    None if cursor.peek()? == b'"' => envelope.see_op(cursor.text()?),
                     None => cursor.skip()?,
                 },
                 Member::TsMs => match cursor.small_integer() {
                     Some(ms) => envelope.handled_ms = Some(ms),
+                    None if matches!(cursor.peek()?, b'-' | b'0'..=b'9') => envelope.handled_ms = cursor.number()?.integer,
                     None => cursor.skip()?,
                 },
                 Member::Before | Member::After | Member::Source | Member::Transaction => {

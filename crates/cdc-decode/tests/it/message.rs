@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tributary_cdc_decode::{Decoded, Decoder};
 use tributary_specs::SourceFeed;
 
-use crate::capture::{Event, with_records};
+use crate::capture::{Event, EventHeader, with_records};
 
 /// A record of topic `t`, partition 0.
 pub fn event(offset: i64, key: Option<&Value>, value: Option<&Value>) -> Event {
@@ -21,6 +21,12 @@ pub fn event(offset: i64, key: Option<&Value>, value: Option<&Value>) -> Event {
         headers: Vec::new(),
         timestamp: Some(1_770_112_800_000),
     }
+}
+
+/// The same record with a header.
+pub fn with_header(mut event: Event, key: &str, value: &str) -> Event {
+    event.headers.push(EventHeader { key: key.to_owned(), value: Some(value.to_owned()) });
+    event
 }
 
 /// PostgreSQL's source block at an LSN.
