@@ -24,7 +24,7 @@ pub type Build = Arc<dyn Fn(SessionContext, BTreeMap<String, DataFrame>) -> BoxF
 /// use tributary::{FileFormat, FileSource, Pipeline, SilverSpec, SourceFeed};
 ///
 /// let pipeline = Pipeline::builder("shop")
-///     .feed(SourceFeed::new("orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
+///     .feed(SourceFeed::new("shop_orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
 ///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
 ///     .build()?;
 /// assert_eq!(pipeline.spec().silver.len(), 1);
@@ -127,7 +127,7 @@ impl PipelineBuilder {
     /// ```
     /// use tributary::{FileFormat, FileSource, Pipeline, SilverSpec, SourceFeed};
     /// let pipeline = Pipeline::builder("shop")
-    ///     .feed(SourceFeed::new("orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
+    ///     .feed(SourceFeed::new("shop_orders", "bronze.orders".parse()?, FileSource::new("orders", FileFormat::KafkaJsonl)))
     ///     .silver(SilverSpec::new("silver.orders".parse()?, ["bronze.orders".parse()?]).with_keys(["order_id"]))
     ///     .build()?;
     /// assert_eq!(pipeline.spec().silver[0].keys, ["order_id"]);
