@@ -499,7 +499,9 @@ impl Decoder {
         self.scratch.position.clear();
         placed.position.write(&mut self.scratch.position);
         self.push_ours(record, row, op, about, found)?;
-        self.tracks.get(record.topic, record.partition).accept(&placed, &claim, self.source.server());
+        if let Some(track) = self.tracks.again() {
+            track.accept(&placed, &claim, self.source.server());
+        }
         self.counts.repeated += u64::from(placed.repeated);
         self.counts.placeless += u64::from(claim.position.is_none());
         self.note_lost(found);

@@ -525,6 +525,12 @@ impl Tracks {
         &mut self.tracks[self.last].2
     }
 
+    /// The track that [`Tracks::get`] gave last.
+    #[inline(always)]
+    pub(crate) fn again(&mut self) -> Option<&mut Track> {
+        self.tracks.get_mut(self.last).map(|(_, _, track)| track)
+    }
+
     fn place(&mut self, topic: &str, partition: i32) -> usize {
         const FEW: usize = 16;
         let is = |(known, number, _): &(String, i32, Track)| *number == partition && known == topic;

@@ -92,6 +92,24 @@ impl<'a> Envelope<'a> {
         let mut envelope = Self::default();
         let mut seen_source = false;
         let mut place = Place::default();
+        // What nearly every message begins with.
+        if cursor.literal(br#"{"before":null,"after":{"#) {
+            *cursor = cursor.back_to(cursor.at() - 1);
+            place = Place::after(2);
+            envelope.after = Image::At(cursor.at());
+            image(Side::After, false, cursor)?;
+            if cursor.literal(br#","source":{"#) {
+                *cursor = cursor.back_to(cursor.at() - 1);
+                place = Place::after(3);
+                seen_source = true;
+                orders.source.read(cursor, source)?;
+                if cursor.literal(br#","transaction":null,"op":""#) {
+                    *cursor = cursor.back_to(cursor.at() - 1);
+                    place = Place::after(5);
+                    envelope.op = Some(cursor.text()?);
+                }
+            }
+        }
         while let Some(member) = orders.envelope.next(cursor, &mut place, Member::named)? {
             match member {
                 Member::Other => {

@@ -520,6 +520,9 @@ impl<'a> Cursor<'a> {
                         break;
                     }
                 }
+                while let Some(b'0'..=b'9') = self.bytes.get(end) {
+                    end += 1;
+                }
                 let ends = matches!(self.bytes.get(end), Some(b',' | b'}' | b']'));
                 if ends {
                     self.at = end;

@@ -6,7 +6,7 @@ use crate::json::{Broken, Cursor, Members, Token};
 /// The keys of an object as they came last time, each with what it stands for.
 #[derive(Debug)]
 pub(crate) struct Order<M> {
-    keys: Vec<(Token, M)>,
+    keys: Vec<Option<(Token, M)>>,
 }
 
 /// Where in an object the reading is.
@@ -25,11 +25,18 @@ impl<M> Default for Order<M> {
     }
 }
 
+impl Place {
+    /// Behind so many members.
+    pub(crate) fn after(members: usize) -> Self {
+        Self { at: members }
+    }
+}
+
 impl<M: Copy> Order<M> {
     /// Takes the next key. `None` = the object has ended.
     #[inline(always)]
     pub(crate) fn next(&mut self, cursor: &mut Cursor<'_>, place: &mut Place, named: impl Fn(&[u8]) -> M) -> Result<Option<M>, Broken> {
-        if let Some((token, member)) = self.keys.get(place.at)
+        if let Some(Some((token, member))) = self.keys.get(place.at)
             && cursor.expect(token)
         {
             place.at += 1;
@@ -48,11 +55,12 @@ impl<M: Copy> Order<M> {
         let Some(key) = cursor.member(&mut members)? else { return Ok(None) };
         let member = named(if key.escaped { b"" } else { key.raw });
         let learned = (Token::of_key(first, key.raw), member);
-        let room = self.keys.len() < MOST;
-        match self.keys.get_mut(place.at) {
-            Some(slot) => *slot = learned,
-            None if room => self.keys.push(learned),
-            None => {}
+        if place.at < MOST {
+            let length = self.keys.len().max(place.at + 1);
+            self.keys.resize_with(length, || None);
+            if let Some(key) = self.keys.get_mut(place.at) {
+                *key = Some(learned);
+            }
         }
         place.at += 1;
         Ok(Some(member))

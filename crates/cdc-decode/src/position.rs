@@ -66,8 +66,12 @@ impl Position {
 
     /// The text.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        digits::<6>(u64::from(self.epoch), out);
-        out.push(b'/');
+        if self.epoch == 0 {
+            out.extend_from_slice(b"000000/");
+        } else {
+            digits::<6>(u64::from(self.epoch), out);
+            out.push(b'/');
+        }
         let [first, second, third] = self.parts;
         match self.kind {
             Kind::Postgres => {

@@ -34,6 +34,17 @@ pub(crate) struct Template<M> {
     least: usize,
     /// How many objects in a row needed clearly more.
     surplus: usize,
+    /// The members that had to be read last time, a bit each.
+    read: u64,
+    /// Once the same members have been read twice running: the text before each of them, and the text behind the last.
+    path: Option<Path<M>>,
+}
+
+/// The members that are read, with the text that stands before each.
+#[derive(Debug)]
+struct Path<M> {
+    steps: Vec<(Vec<u8>, M)>,
+    rest: Vec<u8>,
 }
 
 /// Where a member's value begins and ends in the text.
@@ -51,7 +62,7 @@ const MEMBERS_MOST: usize = 64;
 
 impl<M> Default for Template<M> {
     fn default() -> Self {
-        Self { text: Vec::new(), members: Vec::new(), stale: 0, forgotten: false, least: usize::MAX, surplus: 0 }
+        Self { text: Vec::new(), members: Vec::new(), stale: 0, forgotten: false, least: usize::MAX, surplus: 0, read: 0, path: None }
     }
 }
 
@@ -63,7 +74,14 @@ impl<M: Copy> Template<M> {
         if self.forgotten {
             self.forgotten = false;
             self.stale = u64::MAX;
+            self.path = None;
             block.clear();
+        }
+        if let Some(path) = &self.path {
+            if path.walk(cursor, block)? {
+                return Ok(());
+            }
+            *cursor = cursor.back_to(start);
         }
         if self.follow(cursor, block)?.is_none() {
             *cursor = cursor.back_to(start);
@@ -82,7 +100,7 @@ impl<M: Copy> Template<M> {
     fn follow<B: Block<Member = M>>(&mut self, cursor: &mut Cursor<'_>, block: &mut B) -> Result<Option<()>, Broken> {
         let mut from = 0;
         let mut next = 0;
-        let mut read = 0;
+        let (mut read, mut members) = (0, 0u64);
         while next < self.members.len() {
             let same = from + cursor.common(&self.text, from);
             // A member is the same when the byte behind it is, too.
@@ -102,6 +120,7 @@ impl<M: Copy> Template<M> {
             cursor.advance(place.value - from);
             block.read(place.member, cursor)?;
             self.stale |= 1 << next;
+            members |= 1 << next;
             read += 1;
             from = place.end;
             next += 1;
@@ -115,8 +134,32 @@ impl<M: Copy> Template<M> {
         self.surplus = if read > self.least + 1 { self.surplus + 1 } else { 0 };
         if self.surplus > SURPLUS_MOST {
             self.members.clear();
+            self.path = None;
+        } else if members != self.read || self.path.is_none() {
+            self.pave(members);
         }
         Ok(Some(()))
+    }
+
+    /// Makes the path past the members that stay, once it is the same twice running. It leads past values kept from the
+    /// template only.
+    #[cold]
+    fn pave(&mut self, members: u64) {
+        let again = members == self.read;
+        self.read = members;
+        self.path = None;
+        if !again || self.stale & !members != 0 {
+            return;
+        }
+        let mut steps = Vec::new();
+        let mut from = 0;
+        for (index, place) in self.members.iter().enumerate() {
+            if members >> index & 1 == 1 {
+                steps.push((self.text.get(from..place.value).unwrap_or_default().to_vec(), place.member));
+                from = place.end;
+            }
+        }
+        self.path = Some(Path { steps, rest: self.text.get(from..).unwrap_or_default().to_vec() });
     }
 
     /// Takes an object and makes it the template.
@@ -126,8 +169,10 @@ impl<M: Copy> Template<M> {
         block.clear();
         cursor.kind()?;
         let start = cursor.at();
+        let mut keys = Vec::new();
         let mut members = cursor.object()?;
         while let Some(key) = cursor.member(&mut members)? {
+            keys.push(key.raw);
             let member = B::named(if key.escaped { b"" } else { key.raw });
             cursor.kind()?;
             let value = cursor.at() - start;
@@ -135,10 +180,28 @@ impl<M: Copy> Template<M> {
             self.members.push(Place { member, value, end: cursor.at() - start });
         }
         self.text = cursor.since(start).to_vec();
-        if self.members.len() > MEMBERS_MOST {
+        keys.sort_unstable();
+        let twice = keys.windows(2).any(|pair| pair.first() == pair.last());
+        if self.members.len() > MEMBERS_MOST || twice {
+            // The last of two wins, which a member that is passed over could not.
             self.members.clear();
         }
         Ok(())
+    }
+}
+
+impl<M: Copy> Path<M> {
+    /// Reads the members on the path. `false` = the object is another, the cursor is anywhere; what has been read counts as
+    /// read, because it is read anew each time.
+    #[inline]
+    fn walk<B: Block<Member = M>>(&self, cursor: &mut Cursor<'_>, block: &mut B) -> Result<bool, Broken> {
+        for (before, member) in &self.steps {
+            if !cursor.literal(before) {
+                return Ok(false);
+            }
+            block.read(*member, cursor)?;
+        }
+        Ok(cursor.literal(&self.rest))
     }
 }
 

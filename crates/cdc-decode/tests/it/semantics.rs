@@ -389,7 +389,7 @@ fn a_flattened_delete_is_a_row_a_null_value_or_both() {
     );
     assert_eq!(cells(&both.batch, "_op"), ["create", "delete"]);
     assert_eq!(both.ignored, BTreeMap::from([(IgnoreReason::Tombstone, 1)]));
-    assert_eq!(cells(&both.batch, "_source")[0].contains("table: t"), true);
+    assert!(cells(&both.batch, "_source")[0].contains("table: t"));
     let by_header = with_header(event(0, Some(&key), Some(&json!({"id": 1}))), "__op", "\"r\"");
     assert_eq!(cells(&decode(&flattened, &[by_header]).batch, "_op"), ["read"]);
 }

@@ -19,7 +19,9 @@ pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
         let (mut rows, mut bytes) = (0, 0);
         let passed = workload.until(events, BATCH, |table, range| {
             let decoder = &mut decoders[table];
-            for value in workload.tables[table].events[range].iter().filter_map(|event| event.value.as_ref()) {
+            let table = &workload.tables[table];
+            for value in table.events[range].iter().filter_map(|event| event.value.as_ref()) {
+                let value = table.text(value);
                 if decoder.decode(value.as_bytes())? != value.len() {
                     bail!("a batch of arrow-json was full too early");
                 }

@@ -30,22 +30,34 @@ impl Form {
     }
 }
 
-/// A recorded Kafka record.
+/// A recorded Kafka record, as the capture has it.
 #[derive(Debug, Deserialize)]
-pub struct Event {
-    pub topic: String,
-    pub partition: i32,
-    pub offset: i64,
-    pub key: Option<String>,
-    pub value: Option<String>,
-    pub headers: Vec<Header>,
-    pub timestamp: Option<i64>,
+struct Line {
+    topic: String,
+    partition: i32,
+    offset: i64,
+    key: Option<String>,
+    value: Option<String>,
+    headers: Vec<LineHeader>,
+    timestamp: Option<i64>,
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Header {
-    pub key: String,
-    pub value: Option<String>,
+struct LineHeader {
+    key: String,
+    value: Option<String>,
+}
+
+/// A record whose bytes lie in its table's buffer, as those of a consumer lie in its fetch buffers.
+#[derive(Debug)]
+pub struct Event {
+    pub partition: i32,
+    pub offset: i64,
+    pub key: Option<Range<usize>>,
+    pub value: Option<Range<usize>>,
+    /// Name and value of each header.
+    pub headers: Vec<(Range<usize>, Option<Range<usize>>)>,
+    pub timestamp: Option<i64>,
 }
 
 /// A column of a source table: its name, its declaration for bare JSON and its schema for wrapped JSON.
@@ -119,7 +131,34 @@ const INVENTORY: &[Column] = &[
 pub struct Table {
     pub name: &'static str,
     pub columns: &'static [Column],
+    /// Whether the source table has REPLICA IDENTITY FULL.
+    pub full_before_images: bool,
+    pub topic: String,
+    pub buffer: String,
     pub events: Vec<Event>,
+}
+
+impl Table {
+    /// A piece of the buffer.
+    pub fn text(&self, range: &Range<usize>) -> &str {
+        &self.buffer[range.clone()]
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.buffer.len();
+        self.buffer.push_str(text);
+        start..self.buffer.len()
+    }
+
+    fn push(&mut self, line: Line, form: Form) {
+        let headers =
+            line.headers.iter().map(|header| (self.keep(&header.key), header.value.as_ref().map(|value| self.keep(value)))).collect();
+        let key = line.key.as_ref().map(|key| self.keep(key));
+        let value = line.value.map(|value| if form == Form::Wrapped { wrap(self, &value) } else { value });
+        let value = value.map(|value| self.keep(&value));
+        self.topic = line.topic;
+        self.events.push(Event { partition: line.partition, offset: line.offset, key, value, headers, timestamp: line.timestamp });
+    }
 }
 
 /// The events of all tables.
@@ -134,18 +173,20 @@ impl Workload {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/debezium");
         let path = folder.join("postgres-big-workload.jsonl.gz");
         let lines = BufReader::new(GzDecoder::new(File::open(&path).with_context(|| path.display().to_string())?)).lines();
-        let mut tables: Vec<Table> = [("orders", ORDERS), ("customers", CUSTOMERS), ("inventory", INVENTORY)]
-            .into_iter()
-            .map(|(name, columns)| Table { name, columns, events: Vec::new() })
-            .collect();
+        let table = |name, columns, full_before_images| Table {
+            name,
+            columns,
+            full_before_images,
+            topic: String::new(),
+            buffer: String::new(),
+            events: Vec::new(),
+        };
+        let mut tables = vec![table("orders", ORDERS, false), table("customers", CUSTOMERS, true), table("inventory", INVENTORY, true)];
         for line in lines {
-            let mut event: Event = serde_json::from_str(&line?)?;
-            let name = event.topic.rsplit('.').next().context("a topic without a table")?;
+            let line: Line = serde_json::from_str(&line?)?;
+            let name = line.topic.rsplit('.').next().context("a topic without a table")?;
             let table = tables.iter_mut().find(|table| table.name == name).with_context(|| format!("no table {name}"))?;
-            if form == Form::Wrapped {
-                event.value = event.value.map(|value| wrap(table, &value));
-            }
-            table.events.push(event);
+            table.push(line, form);
         }
         Ok(Self { tables, form })
     }

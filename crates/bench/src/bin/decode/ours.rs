@@ -3,9 +3,9 @@
 use anyhow::{Result, bail};
 use serde_json::json;
 use tributary_cdc_decode::{Decoder, Header, Record};
-use tributary_specs::{Column, SourceFeed};
+use tributary_specs::{Column, ReplicaIdentity, SourceFeed};
 
-use crate::data::{Event, Form, Table, Workload};
+use crate::data::{Form, Table, Workload};
 use crate::measure::{Measured, measure};
 
 /// Records a batch.
@@ -14,13 +14,8 @@ const BATCH: usize = 8192;
 pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
     let mut decoders = workload.tables.iter().map(|table| Ok(Decoder::new(&feed(table, workload.form)?)?)).collect::<Result<Vec<_>>>()?;
     // Lending the events to the decoder is the reader's work and no part of decoding.
-    let headers: Vec<Vec<Vec<Header<'_>>>> = workload.tables.iter().map(|table| table.events.iter().map(headers).collect()).collect();
-    let records: Vec<Vec<Record<'_>>> = workload
-        .tables
-        .iter()
-        .zip(&headers)
-        .map(|(table, headers)| table.events.iter().zip(headers).map(|(event, headers)| record(event, headers)).collect())
-        .collect();
+    let headers: Vec<Vec<Header<'_>>> = workload.tables.iter().map(headers).collect();
+    let records: Vec<Vec<Record<'_>>> = workload.tables.iter().zip(&headers).map(|(table, headers)| records(table, headers)).collect();
     measure(|| {
         let (mut rows, mut bytes) = (0, 0);
         let passed = workload.until(events, BATCH, |table, range| {
@@ -47,6 +42,9 @@ fn feed(table: &Table, form: Form) -> Result<SourceFeed> {
         "source": {"files": {"path": "events", "format": "kafka_jsonl"}},
         "decode": "debezium",
     }))?;
+    if table.full_before_images {
+        feed.replica_identity = ReplicaIdentity::Full;
+    }
     if form == Form::Bare {
         feed.columns = table
             .columns
@@ -63,20 +61,34 @@ fn feed(table: &Table, form: Form) -> Result<SourceFeed> {
     Ok(feed)
 }
 
-fn headers(event: &Event) -> Vec<Header<'_>> {
-    event.headers.iter().map(|header| Header { key: &header.key, value: header.value.as_ref().map(String::as_bytes) }).collect()
+/// The headers of all events, one after the other.
+fn headers(table: &Table) -> Vec<Header<'_>> {
+    let of = |(key, value): &(std::ops::Range<usize>, Option<std::ops::Range<usize>>)| Header {
+        key: table.text(key),
+        value: value.as_ref().map(|value| table.text(value).as_bytes()),
+    };
+    table.events.iter().flat_map(|event| &event.headers).map(of).collect()
 }
 
-fn record<'a>(event: &'a Event, headers: &'a [Header<'a>]) -> Record<'a> {
-    Record {
-        topic: &event.topic,
-        partition: event.partition,
-        offset: event.offset,
-        key: event.key.as_ref().map(String::as_bytes),
-        value: event.value.as_ref().map(String::as_bytes),
-        headers,
-        timestamp_ms: event.timestamp,
-        file: None,
-        line: None,
-    }
+fn records<'a>(table: &'a Table, headers: &'a [Header<'a>]) -> Vec<Record<'a>> {
+    let mut rest = headers;
+    table
+        .events
+        .iter()
+        .map(|event| {
+            let (own, others) = rest.split_at(event.headers.len());
+            rest = others;
+            Record {
+                topic: &table.topic,
+                partition: event.partition,
+                offset: event.offset,
+                key: event.key.as_ref().map(|key| table.text(key).as_bytes()),
+                value: event.value.as_ref().map(|value| table.text(value).as_bytes()),
+                headers: own,
+                timestamp_ms: event.timestamp,
+                file: None,
+                line: None,
+            }
+        })
+        .collect()
 }
