@@ -53,7 +53,7 @@ fn decode(capture: &str, table: &str, events: &[Event], cuts: &[usize], restart:
             }
             all.push(row);
         }
-        if restart && number % 2 == 1 {
+        if restart && number % 2 == 1 && !all.is_empty() {
             let columns = decoder.columns();
             decoder = Decoder::new(&feed).unwrap();
             decoder.resume(Resume { columns, partitions: partitions.clone(), before_images });
