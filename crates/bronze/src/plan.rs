@@ -124,6 +124,7 @@ impl Topics {
     pub(crate) fn of(feed: &SourceFeed) -> Self {
         match &feed.source {
             Source::Files(source) => Self(source.topics.clone()),
+            Source::Kafka(source) => Self(source.topics.clone()),
             Source::Custom(_) => Self(Vec::new()),
         }
     }
@@ -271,7 +272,7 @@ mod tests {
             csv: CsvOptions { delimiter: ';', ..CsvOptions::default() },
             ..match other.source {
                 Source::Files(source) => source,
-                Source::Custom(_) => unreachable!(),
+                Source::Kafka(_) | Source::Custom(_) => unreachable!(),
             }
         });
         assert_eq!(groups(&[feed("a", "p", FileFormat::Csv, &[]), other]).len(), 2);

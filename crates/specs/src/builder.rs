@@ -6,7 +6,7 @@ use crate::column::Column;
 use crate::dataset::{
     ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, SilverSpec,
 };
-use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 use crate::pipeline::Pipeline;
 use crate::problem::Errors;
 use crate::table_name::TableName;
@@ -89,6 +89,40 @@ impl From<FileSource> for Source {
     }
 }
 
+impl From<KafkaSource> for Source {
+    fn from(kafka: KafkaSource) -> Self {
+        Self::Kafka(kafka)
+    }
+}
+
+impl KafkaSource {
+    /// These topics, exact or with `*`, of the cluster that the run's settings name.
+    pub fn new(topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { topics: texts(topics), ..Self::default() }
+    }
+
+    /// Brokers to begin with, `host:port` separated by commas.
+    #[must_use]
+    pub fn with_bootstrap(mut self, bootstrap: impl Into<String>) -> Self {
+        self.bootstrap = Some(bootstrap.into());
+        self
+    }
+
+    /// The schema registry's URL.
+    #[must_use]
+    pub fn with_registry(mut self, registry: impl Into<String>) -> Self {
+        self.registry = Some(registry.into());
+        self
+    }
+
+    /// Sets a consumer property, by librdkafka's name.
+    #[must_use]
+    pub fn with_property(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        property(&mut self.properties, name, value);
+        self
+    }
+}
+
 impl FileSource {
     /// All files under `path`; relative paths resolve under the base data path.
     pub fn new(path: impl Into<String>, format: FileFormat) -> Self {
@@ -123,7 +157,7 @@ impl SourceFeed {
         let source = source.into();
         let decode = match &source {
             Source::Files(FileSource { format: FileFormat::Csv, .. }) => Decode::Csv,
-            Source::Files(_) | Source::Custom(_) => Decode::default(),
+            Source::Files(_) | Source::Kafka(_) | Source::Custom(_) => Decode::default(),
         };
         Self {
             name: name.into(),

@@ -72,7 +72,7 @@ pub fn check_declared(declared: &[Column], actual: &[Column]) -> Vec<Mismatch> {
         if found.name != column.name {
             return Some(Mismatch::Spelling { declared: column.name.clone(), actual: found.name.clone() });
         }
-        (!same_type(&column.data_type, &found.data_type)).then(|| Mismatch::Type {
+        (!column.data_type.same_values(&found.data_type)).then(|| Mismatch::Type {
             column: column.name.clone(),
             declared: column.data_type.clone(),
             actual: found.data_type.clone(),
@@ -80,18 +80,6 @@ pub fn check_declared(declared: &[Column], actual: &[Column]) -> Vec<Mismatch> {
     });
     let undeclared = actual.iter().filter(|found| !declared.iter().any(|column| same(&column.name, &found.name)));
     of_declared.chain(undeclared.map(|found| Mismatch::NotDeclared { column: found.name.clone() })).collect()
-}
-
-/// Equal but for comments and nullability of nested fields.
-fn same_type(a: &DataType, b: &DataType) -> bool {
-    match (a, b) {
-        (DataType::Array(a), DataType::Array(b)) => same_type(a, b),
-        (DataType::Map(a, b), DataType::Map(c, d)) => same_type(a, c) && same_type(b, d),
-        (DataType::Struct(a), DataType::Struct(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && same_type(&a.data_type, &b.data_type))
-        }
-        _ => a == b,
-    }
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ impl SourceFeed {
         match (&self.source, self.decode) {
             (_, Decode::Raw) => false,
             (_, Decode::Debezium | Decode::DebeziumFlattened) => true,
-            (Source::Files(files), Decode::Json | Decode::Csv) => files.format == FileFormat::KafkaJsonl,
-            (Source::Custom(_), Decode::Json | Decode::Csv) => true,
+            (Source::Files(files), Decode::Json | Decode::Csv | Decode::Avro) => files.format == FileFormat::KafkaJsonl,
+            (Source::Kafka(_) | Source::Custom(_), Decode::Json | Decode::Csv | Decode::Avro) => true,
         }
     }
 }

@@ -340,6 +340,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A consumer property would decide what exactly-once reading decides.
+    ///
+    /// Take the property away, or use the option that the message names.
+    #[error("the consumer property `{property}` cannot be set: {reason}")]
+    KafkaProperty {
+        /// librdkafka's name of it.
+        property: String,
+        /// Who decides instead.
+        reason: &'static str,
+    },
 }
 
 fn hint(nearest: &Option<String>) -> String {
@@ -390,6 +400,7 @@ impl Fault for Error {
             Self::ColumnRefused { .. } => "SP0039",
             Self::CsvDialect { .. } => "SP0040",
             Self::QueryUnreadable { .. } => "SP0041",
+            Self::KafkaProperty { .. } => "SP0042",
         })
     }
 

@@ -56,6 +56,8 @@ pub struct SourceFeed {
 pub enum Source {
     /// Files dropped under a path.
     Files(FileSource),
+    /// Topics of a Kafka cluster.
+    Kafka(KafkaSource),
     /// A record source the embedding program brings, by name.
     Custom(String),
 }
@@ -80,6 +82,46 @@ pub struct FileSource {
     /// A file younger than this many seconds is left for the next run (partial-file guard); default 0: taken when size and time hold still while it is read.
     #[serde(default)]
     pub settle_seconds: u64,
+}
+
+/// Topics of a Kafka cluster. Feeds with the same cluster, group and properties are read by one consumer.
+///
+/// What is not given here comes from the run's settings, where secrets belong.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaSource {
+    /// Topics of this feed, exact or with `*`; each topic belongs to one feed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub topics: Vec<String>,
+    /// Topics of this feed by a regular expression over the whole name, besides `topics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Brokers to begin with, `host:port` separated by commas; none = the setting `kafka_bootstrap`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<String>,
+    /// Consumer group of continuous runs; none = the setting `kafka_group`, else `tributary-<pipeline>`. A drain joins no group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Where a partition without a position in the table begins.
+    #[serde(default)]
+    pub starting: KafkaStart,
+    /// Schema registry (Confluent-compatible) for Avro values and keys; none = the setting `schema_registry`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+    /// Consumer properties as librdkafka names them, besides those of the settings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub properties: BTreeMap<String, String>,
+}
+
+/// Where a partition without a position in the table begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KafkaStart {
+    /// With the first record the broker has.
+    #[default]
+    Earliest,
+    /// With what comes after its last record.
+    Latest,
 }
 
 /// How a file is cut into records. `.gz` files are gunzipped whatever the format.
@@ -119,15 +161,17 @@ impl Default for CsvOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decode {
-    /// Debezium envelope, with or without schema wrapper.
+    /// Debezium envelope: JSON with or without schema wrapper, or Avro framed by a schema registry's id (told by its first byte).
     #[default]
     Debezium,
-    /// Debezium's flattened form (`ExtractNewRecordState`).
+    /// Debezium's flattened form (`ExtractNewRecordState`), JSON or Avro likewise.
     DebeziumFlattened,
     /// The record is one JSON object.
     Json,
     /// The record is a CSV row.
     Csv,
+    /// The record's value is an Avro record, framed by a schema registry's id.
+    Avro,
     /// Key, value, topic, partition, offset, timestamp and headers as they came.
     Raw,
 }
@@ -189,7 +233,7 @@ impl Decode {
     pub const fn metadata_columns(self) -> &'static [&'static str] {
         match self {
             Self::Debezium | Self::DebeziumFlattened => CHANGE_METADATA,
-            Self::Json | Self::Csv => ROW_METADATA,
+            Self::Json | Self::Csv | Self::Avro => ROW_METADATA,
             Self::Raw => RAW_COLUMNS,
         }
     }

@@ -26,6 +26,7 @@ mod report;
 mod rules;
 mod table_name;
 mod table_spec;
+mod type_relation;
 mod yaml;
 
 pub use builder::PipelineBuilder;
@@ -37,7 +38,7 @@ pub use dataset::{
 pub use declared::{Mismatch, check_declared};
 pub use encoding::Encoding;
 pub use error::Error;
-pub use feed::{CsvOptions, Decode, FileFormat, FileSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+pub use feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, KafkaStart, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 pub use graph::{DatasetRef, Layer};
 pub use nearest::nearest;
 pub use pipeline::Pipeline;

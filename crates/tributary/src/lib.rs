@@ -27,6 +27,6 @@ pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity, ReportedError,
-    SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
+    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity,
+    ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

@@ -4,13 +4,14 @@ use super::columns::{self, Known, Layout, Reserved};
 use super::{Findings, property};
 use crate::column::Column;
 use crate::error::Error;
-use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, Source, SourceFeed};
+use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, Source, SourceFeed};
 use crate::problem::Path;
 
 pub(super) fn check(findings: &mut Findings, path: &Path, feed: &SourceFeed) {
     check_name(findings, &path.field("name"), &feed.name);
     match &feed.source {
         Source::Files(files) => check_files(findings, path, files, feed.decode),
+        Source::Kafka(kafka) => check_kafka(findings, path, kafka, feed.decode),
         Source::Custom(name) => findings.refuse_empty(&path.field("source").field("custom"), name, "the name of the source"),
     }
     check_columns(findings, path, feed);
@@ -68,9 +69,10 @@ fn check_files(findings: &mut Findings, path: &Path, files: &FileSource, decode:
     let decode_at = path.field("decode");
     match (files.format, decode) {
         (FileFormat::Csv, Decode::Csv)
-        | (FileFormat::KafkaJsonl, Decode::Debezium | Decode::DebeziumFlattened | Decode::Json | Decode::Raw) => {}
+        | (FileFormat::KafkaJsonl, Decode::Debezium | Decode::DebeziumFlattened | Decode::Json | Decode::Avro | Decode::Raw) => {}
         (FileFormat::Jsonl, Decode::Debezium | Decode::DebeziumFlattened | Decode::Json) => {}
         (FileFormat::Csv, _) => no_effect(decode_at, decode.decode_word(), "format csv", "use decode csv"),
+        (FileFormat::Jsonl, Decode::Avro) => no_effect(decode_at, "decode avro", "format jsonl", "Avro records are not lines of text"),
         (_, Decode::Csv) => no_effect(decode_at, "decode csv", files.format.word(), "use format csv"),
         (FileFormat::Jsonl, Decode::Raw) => no_effect(decode_at, "decode raw", "format jsonl", "use format kafka_jsonl"),
     }
@@ -78,6 +80,43 @@ fn check_files(findings: &mut Findings, path: &Path, files: &FileSource, decode:
         check_dialect(findings, &at.field("csv"), &files.csv);
     }
 }
+
+fn check_kafka(findings: &mut Findings, path: &Path, kafka: &KafkaSource, decode: Decode) {
+    let at = path.field("source").field("kafka");
+    if kafka.topics.is_empty() && kafka.pattern.is_none() {
+        findings.refuse_empty(&at.field("topics"), "", "the list of topics");
+    }
+    for (index, topic) in kafka.topics.iter().enumerate() {
+        findings.refuse_empty(&at.field("topics").index(index), topic, "a topic");
+    }
+    for (field, value) in
+        [("pattern", &kafka.pattern), ("bootstrap", &kafka.bootstrap), ("group", &kafka.group), ("registry", &kafka.registry)]
+    {
+        if let Some(value) = value {
+            findings.refuse_empty(&at.field(field), value, "the value");
+        }
+    }
+    for (property, reason) in RESERVED_KAFKA_PROPERTIES {
+        if kafka.properties.contains_key(*property) {
+            findings.add(at.field("properties").field(*property), Error::KafkaProperty { property: (*property).to_owned(), reason });
+        }
+    }
+    if decode == Decode::Csv {
+        let with = "a Kafka source".to_owned();
+        findings.add(path.field("decode"), Error::OptionWithoutEffect { option: "decode csv", with, why: "use decode json, avro or raw" });
+    }
+}
+
+/// Consumer properties that exactly-once reading decides.
+const RESERVED_KAFKA_PROPERTIES: &[(&str, &str)] = &[
+    ("bootstrap.servers", "it is given as `bootstrap`"),
+    ("group.id", "it is given as `group`"),
+    ("enable.auto.commit", "positions ride in the table's commits"),
+    ("enable.auto.offset.store", "positions ride in the table's commits"),
+    ("auto.offset.reset", "a missing position is decided by `starting` and by the setting `on_gap`"),
+    ("isolation.level", "only committed records are read"),
+    ("enable.partition.eof", "a run's end is fixed when it begins"),
+];
 
 fn check_dialect(findings: &mut Findings, path: &Path, csv: &CsvOptions) {
     for (setting, value) in [("delimiter", csv.delimiter), ("quote", csv.quote)] {
@@ -107,6 +146,7 @@ impl Decode {
             Self::DebeziumFlattened => "decode debezium_flattened",
             Self::Json => "decode json",
             Self::Csv => "decode csv",
+            Self::Avro => "decode avro",
             Self::Raw => "decode raw",
         }
     }

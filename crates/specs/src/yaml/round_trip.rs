@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Pipeline, Refresh, ReplicaIdentity, SchemaPolicy, SilverSpec, Source,
-    SourceFeed, TableName,
+    FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh, ReplicaIdentity,
+    SchemaPolicy, SilverSpec, Source, SourceFeed, TableName,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -146,11 +146,27 @@ fn source() -> impl Strategy<Value = Source> {
     });
     let files = (text(), format, maybe_text(), texts(), csv, any::<u64>())
         .prop_map(|(path, format, glob, topics, csv, settle_seconds)| FileSource { path, format, glob, topics, csv, settle_seconds });
-    prop_oneof![4 => files.prop_map(Source::Files), 1 => text().prop_map(Source::Custom)]
+    prop_oneof![4 => files.prop_map(Source::Files), 1 => text().prop_map(Source::Custom), 2 => kafka().prop_map(Source::Kafka)]
+}
+
+fn kafka() -> impl Strategy<Value = KafkaSource> {
+    let starting = prop::sample::select(vec![KafkaStart::Earliest, KafkaStart::Latest]);
+    (texts(), maybe_text(), maybe_text(), maybe_text(), starting, maybe_text(), properties()).prop_map(
+        |(topics, pattern, bootstrap, group, starting, registry, properties)| KafkaSource {
+            topics,
+            pattern,
+            bootstrap,
+            group,
+            starting,
+            registry,
+            properties,
+        },
+    )
 }
 
 fn feed() -> impl Strategy<Value = SourceFeed> {
-    let decode = prop::sample::select(vec![Decode::Debezium, Decode::DebeziumFlattened, Decode::Json, Decode::Csv, Decode::Raw]);
+    let decode =
+        prop::sample::select(vec![Decode::Debezium, Decode::DebeziumFlattened, Decode::Json, Decode::Csv, Decode::Avro, Decode::Raw]);
     let policy = prop::sample::select(vec![SchemaPolicy::Freeze, SchemaPolicy::Add, SchemaPolicy::Widen, SchemaPolicy::Rescue]);
     let identity = prop::sample::select(vec![ReplicaIdentity::Default, ReplicaIdentity::Full]);
     let head = (text(), table_name(), source(), decode, vec(column(), 0..3), texts());
