@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what the services need. `install.sh [GROUP..]`, core unless said; safe to repeat, quick when all is there.
+#   core      PostgreSQL, MariaDB, Apache Kafka with Connect and Debezium's connectors
+#   airflow   Apache Airflow in an environment of its own
+# Debian packages go where apt puts them; jars and environments below ${TRIBUTARY_SERVICES_DIR:-~/.cache/tributary-services}.
+source "$(dirname "$0")/lib.sh"
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# Installs the Debian packages among PACKAGE.. that are missing, without letting Debian start any server.
+debian() {
+  local package missing=() policy=/usr/sbin/policy-rc.d ours=
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  command -v apt-get >/dev/null || fail "missing: ${missing[*]}; install them with your system's package manager"
+  if [ ! -e "$policy" ]; then
+    ours=yes; printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null; as_root chmod 755 "$policy"
+  fi
+  as_root apt-get update -q >/dev/null
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >/dev/null
+  [ -z "$ours" ] || as_root rm -f "$policy"
+}
+
+# Fills jars/MODULE for each MODULE of poms/ whose pom or versions changed; one call of Maven for all.
+jars() {
+  local module want missing=() properties=() line
+  for module in "$@"; do
+    want="$(cat "$here/versions" "$here/poms/pom.xml" "$here/poms/$module/pom.xml" | cksum)"
+    [ "$(cat "$services_dir/jars/$module/.complete" 2>/dev/null)" = "$want" ] || missing+=("$module")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  while IFS= read -r line; do properties+=("-D$line"); done < <(grep -E '^[a-z_0-9]+=' "$here/versions")
+  for module in "${missing[@]}"; do rm -rf "$services_dir/jars/$module"; done
+  mvn -B -q -T 4 -f "$here/poms/pom.xml" -pl "$(IFS=,; echo "${missing[*]}")" -Djars="$services_dir/jars" "${properties[@]}" \
+    dependency:copy-dependencies
+  for module in "${missing[@]}"; do
+    cat "$here/versions" "$here/poms/pom.xml" "$here/poms/$module/pom.xml" | cksum > "$services_dir/jars/$module/.complete"
+  done
+}
+
+java_runtime() {
+  command -v java >/dev/null && command -v mvn >/dev/null || debian default-jre-headless maven
+}
+
+install_core() {
+  debian postgresql mariadb-server curl jq python3
+  java_runtime
+  jars kafka debezium-postgres debezium-mariadb
+}
+
+# A Python environment $services_dir/GROUP with REQUIREMENT.., made by uv.
+python_environment() {
+  local group="$1" want; shift
+  want="$*"
+  [ "$(cat "$services_dir/$group/.complete" 2>/dev/null)" != "$want" ] || return 0
+  if [ ! -x "$services_dir/uv/bin/uv" ]; then
+    debian python3-venv
+    python3 -m venv "$services_dir/uv" && "$services_dir/uv/bin/pip" install -q --disable-pip-version-check "uv==$(version uv)"
+  fi
+  "$services_dir/uv/bin/uv" venv -q --clear "$services_dir/$group"
+  "$services_dir/uv/bin/uv" pip install -q --python "$services_dir/$group/bin/python" "$@"
+  echo "$want" > "$services_dir/$group/.complete"
+}
+
+install_airflow() { python_environment airflow "apache-airflow==$(version airflow)"; }
+
+mkdir -p "$services_dir"
+exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
+[ $# -gt 0 ] || set -- core
+for group in "$@"; do
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core airflow"
+  begin="$(clock)"
+  "install_$group"
+  printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"
+done
