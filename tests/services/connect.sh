@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Kafka Connect, one distributed worker on loopback, with Debezium's Postgres and MariaDB connectors. Needs the broker. Verbs: see lib.sh.
-# Besides: `connect.sh register NAME FILE.json [KEY=VALUE..]` creates or changes a connector and waits until its task runs; $NAMES in the
-# file are filled from KEY=VALUE and the environment (source the run's env first). `connect.sh unregister NAME` removes it.
+# Besides: `connect.sh register NAME FILE [KEY=VALUE..]` creates or changes a connector from a file of connectors/ and waits until its task
+# runs; the KEYs are those of connector_config.py. `connect.sh unregister NAME` removes it.
 source "$(dirname "$0")/lib.sh"
 
 jars="$services_dir/jars"
@@ -57,7 +57,7 @@ put_config() {
 
 register() {
   local name="$1" file="$2" body; shift 2
-  body="$(env "$@" python3 -c 'import os, string, sys; print(string.Template(open(sys.argv[1]).read()).substitute(os.environ))' "$file")"
+  body="$(python3 "$here/connector_config.py" "$name" "$file" "$@")"
   wait_until connect 60 put_config "$name" "$body"
   [ "$status" -lt 300 ] || fail "connector $name was refused ($status): $(cat "$run/connect/answer")"
   wait_until connect 60 running "$name"
@@ -65,7 +65,7 @@ register() {
 
 case "${1:-}" in
   register|unregister)
-    need_run_dir; source "$run/connect/env"
+    need_run_dir; set -a; for file in "$run"/*/env; do source "$file"; done; set +a
     if [ "$1" = register ]; then shift; register "$@"; else curl -fsS -X DELETE "$CONNECT_URL/connectors/$2"; fi ;;
   *) verbs connect "$@" ;;
 esac

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the services need. `install.sh [GROUP..]`, core unless said; safe to repeat, quick when all is there.
 #   core      PostgreSQL, MariaDB, Apache Kafka with Connect and Debezium's connectors
+#   client    a Kafka client for Python, used by selftest.sh
 #   airflow   Apache Airflow in an environment of its own
 # Debian packages go where apt puts them; jars and environments below ${TRIBUTARY_SERVICES_DIR:-~/.cache/tributary-services}.
 source "$(dirname "$0")/lib.sh"
@@ -64,13 +65,14 @@ python_environment() {
   echo "$want" > "$services_dir/$group/.complete"
 }
 
+install_client() { python_environment client "confluent-kafka==$(version confluent_kafka)"; }
 install_airflow() { python_environment airflow "apache-airflow==$(version airflow)"; }
 
 mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
 [ $# -gt 0 ] || set -- core
 for group in "$@"; do
-  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core airflow"
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client airflow"
   begin="$(clock)"
   "install_$group"
   printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"

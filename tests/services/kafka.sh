@@ -37,7 +37,8 @@ transaction.state.log.num.partitions=5
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 log.cleaner.dedupe.buffer.size=16777216
-controlled.shutdown.enable=false
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 C
   if [ ! -f "$dir/data/meta.properties" ]; then
     java $(java_options 128m) -XX:TieredStopAtLevel=1 -cp "$jars/*" kafka.tools.StorageTool format --standalone \
