@@ -47,3 +47,20 @@ generate:
 # Accept changed golden files after reading the difference.
 bless:
     TRIBUTARY_BLESS=1 cargo test --quiet --workspace golden
+
+# Start Redpanda, Debezium Connect, Postgres and MySQL in containers, make the topics, register the connectors.
+compose-up:
+    docker compose --project-name tributary --file docker/compose.yml up --detach --wait
+    scripts/connectors
+
+# Stop them; `--volumes` also forgets their data.
+compose-down *ARGS:
+    docker compose --project-name tributary --file docker/compose.yml down {{ARGS}}
+
+# Rows and changes in the databases of the containers, once or so many times.
+seed TIMES="1":
+    scripts/seed {{TIMES}}
+
+# Bronze, silver and gold of the retail pipeline from the containers' broker, continuously, until interrupted.
+run-streaming *ARGS:
+    cargo run --quiet -p tributary-cli --bin tributary -- run --pipeline pipelines/retail-kafka.yml --kafka-bootstrap localhost:19092 --stream --processing-time 5 {{ARGS}}
