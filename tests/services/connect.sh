@@ -36,9 +36,9 @@ producer.max.request.size=8388608
 key.converter=org.apache.kafka.connect.json.JsonConverter
 value.converter=org.apache.kafka.connect.json.JsonConverter
 C
-  start connect - java $(java_options 512m) -XX:TieredStopAtLevel=1 -cp "$jars/kafka/*" \
+  start connect - java $(java_options 512m) ${CONNECT_JAVA_OPTIONS:-} -cp "$jars/kafka/*" \
     org.apache.kafka.connect.cli.ConnectDistributed "$dir/worker.properties"
-  wait_http connect "http://127.0.0.1:$port/health" 90   # 200 once the worker has joined its group
+  wait_http connect "http://127.0.0.1:$port/health" "$start_limit"   # 200 once the worker has joined its group
   write_env connect <<C
 CONNECT_URL=http://127.0.0.1:$port
 C

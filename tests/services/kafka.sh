@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Apache Kafka, one KRaft node on loopback: a plain listener and one that asks for a password (SASL/PLAIN). Verbs: see lib.sh.
+# KAFKA_JAVA_OPTIONS are added to the broker's, e.g. -XX:TieredStopAtLevel=4 -Xmx1g for a benchmark.
 # Besides: `kafka.sh tool CLASS ARGS..` runs one of Kafka's own tools, e.g. `tool kafka.admin.ConfigCommand --help`.
 source "$(dirname "$0")/lib.sh"
 
@@ -41,11 +42,11 @@ broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 C
   if [ ! -f "$dir/data/meta.properties" ]; then
-    java $(java_options 128m) -XX:TieredStopAtLevel=1 -cp "$jars/*" kafka.tools.StorageTool format --standalone \
+    java $(java_options 128m) -cp "$jars/*" kafka.tools.StorageTool format --standalone \
       -t AAAAAAAAQACAAAAAAAAAAQ -c "$dir/server.properties" >>"$dir/log" 2>&1 || { say_log kafka; fail "formatting the log folder failed"; }
   fi
-  start kafka - java $(java_options 512m) -cp "$jars/*" kafka.Kafka "$dir/server.properties"
-  wait_tcp kafka "$plain" 60
+  start kafka - java $(java_options 512m) ${KAFKA_JAVA_OPTIONS:-} -cp "$jars/*" kafka.Kafka "$dir/server.properties"
+  wait_tcp kafka "$plain" "$start_limit"
   write_env kafka <<C
 KAFKA_BOOTSTRAP=127.0.0.1:$plain
 KAFKA_SASL_BOOTSTRAP=127.0.0.1:$sasl

@@ -23,7 +23,7 @@ C
     --binlog-row-image=FULL --binlog-row-metadata=FULL --sync-binlog=0 --innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=64M \
     --character-set-server=utf8mb4 --performance-schema=OFF --default-time-zone=+00:00 $first
   export MYSQL_PWD=tributary
-  wait_until mariadb 60 mariadb --no-defaults -h 127.0.0.1 -P "$port" -u tributary -e 'select 1' depot
+  wait_until mariadb "$start_limit" mariadb --no-defaults -h 127.0.0.1 -P "$port" -u tributary -e 'select 1' depot
   touch "$data/ready"
   write_env mariadb <<C
 MYSQL_HOST=127.0.0.1

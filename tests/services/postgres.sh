@@ -29,7 +29,7 @@ C
   fi
   start postgres postgres "$bin/postgres" -D "$data" -p "$port"
   export PGHOST=127.0.0.1 PGPORT="$port" PGUSER=postgres PGPASSWORD=tributary
-  wait_until postgres 60 "$bin/pg_isready" -q
+  wait_until postgres "$start_limit" "$bin/pg_isready" -q
   if [ -n "${first:-}" ]; then
     "$bin/psql" -qX -d postgres -v ON_ERROR_STOP=1 -c 'alter role postgres with login replication' -c 'create database shop'
     touch "$data/ready"

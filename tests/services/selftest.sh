@@ -56,8 +56,7 @@ frozen_broker_answers_nobody() {
 aborted() { local seen; seen="$(events aborted transactions)"; echo "$seen"; [ "$seen" = "3 5" ]; }
 two_stacks() { local other; other="$(env -u TRIBUTARY_RUN_DIR "$here/up.sh" postgres kafka)"; "$here/down.sh" "$other"; [ ! -e "$other" ]; }
 nothing_left() {
-  local pid
-  for pid in $pids; do [ ! -d "/proc/$pid" ] || { ps -fp "$pid"; return 1; }; done
+  if alive "$pids"; then ps -fp ${pids//$'\n'/,}; return 1; fi
   if pgrep -af -- "$run/"; then return 1; fi
 }
 

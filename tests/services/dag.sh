@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Runs the DAG of dags/ in a real Airflow, on the retail pipeline of the recorded files: once green, once with bronze killed by
+# SIGKILL at its first attempt (retried, then green), once with nothing new (every task skipped). Ends with one line of counts.
+#   dag.sh [FOLDER OF THE BINARIES], by default $CARGO_TARGET_DIR/debug
+set -euo pipefail
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+binaries="$(cd "${1:-${CARGO_TARGET_DIR:-$HOME/.cache/tributary-target}/debug}" && pwd)"
+airflow="${TRIBUTARY_SERVICES_DIR:-$HOME/.cache/tributary-services}/airflow/bin"
+"$root/tests/services/install.sh" airflow >&2
+for program in bronze silver gold; do [ -x "$binaries/tributary-$program" ] || { echo "no $binaries/tributary-$program: build it first" >&2; exit 2; }; done
+
+work="$(mktemp -d)"; trap 'rm -rf "$work"' EXIT
+export AIRFLOW_HOME="$work/airflow" AIRFLOW__CORE__LOAD_EXAMPLES=False AIRFLOW__CORE__DAGS_FOLDER="$root/dags" PATH="$airflow:$PATH"
+export AIRFLOW__CORE__UNIT_TEST_MODE=False PYTHONDONTWRITEBYTECODE=1
+airflow db migrate > "$work/migrate.log" 2>&1 || { tail -20 "$work/migrate.log"; exit 1; }
+
+# The recorded events in two parts, the second dropped before the second run.
+fixtures="$root/tests/fixtures/debezium"
+export TRIBUTARY_PIPELINE="$root/pipelines/retail.yml" TRIBUTARY_BASE_DATA_PATH="$work/raw" TRIBUTARY_WAREHOUSE="$work/lake"
+mkdir -p "$work/raw/shop" "$work/raw/depot"
+cp "$fixtures"/mysql-json-schema.jsonl* "$work/raw/depot/"
+gunzip -c "$fixtures/postgres-big-workload.jsonl.gz" > "$work/all.jsonl"
+head -n 12000 "$work/all.jsonl" > "$work/raw/shop/part-1.jsonl"
+
+# turn NAME BINARIES: one run of the DAG; prints the states of its tasks, "bronze=success gold=success silver=success"
+turn() {
+  TRIBUTARY_BIN="$2" airflow dags test tributary_retail "2026-01-0$turns" > "$work/$1.log" 2>&1 || true
+  airflow tasks states-for-dag-run tributary_retail "$(airflow dags list-runs tributary_retail --output json 2>/dev/null |
+    python3 -c 'import json,sys; print(max(json.load(sys.stdin), key=lambda run: run["logical_date"] or "")["run_id"])')" --output json 2>/dev/null |
+    python3 -c 'import json,sys; print(" ".join(sorted(f"{task["task_id"]}={task["state"]}" for task in json.load(sys.stdin))))'
+}
+expect() {
+  if [ "$2" = "$3" ]; then printf '%-12s %s\n' "$1" "$2"; else printf '%s: %s, but should be %s\n' "$1" "$2" "$3"; tail -40 "$work/$1.log"; exit 1; fi
+}
+
+turns=1
+expect green "$(turn green "$binaries")" "bronze=success gold=success silver=success"
+
+turns=2
+tail -n +12001 "$work/all.jsonl" > "$work/raw/shop/part-2.jsonl"
+mkdir "$work/killed"
+ln -s "$binaries/tributary-silver" "$binaries/tributary-gold" "$work/killed/"
+cat > "$work/killed/tributary-bronze" <<SH
+#!/usr/bin/env bash
+# the first attempt is killed in the middle of its work
+if [ -e "$work/attempted" ]; then exec "$binaries/tributary-bronze" "\$@"; fi
+touch "$work/attempted"
+"$binaries/tributary-bronze" "\$@" & pid=\$!
+sleep 0.1; kill -KILL \$pid; wait \$pid
+SH
+chmod +x "$work/killed/tributary-bronze"
+expect killed "$(turn killed "$work/killed")" "bronze=success gold=success silver=success"
+grep -q "exit code 137" "$work/killed.log" || { echo "killed: bronze was not killed"; exit 1; }
+
+turns=3
+expect nothing-new "$(turn nothing-new "$binaries")" "bronze=skipped gold=skipped silver=skipped"
+echo "airflow: 3 runs of the DAG, 9 tasks: green, killed and retried, skipped"
