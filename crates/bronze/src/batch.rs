@@ -3,24 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tributary_cdc_decode::{Decoded, Header, Record};
-use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::arrow::array::{AsArray, RecordBatch};
+use tributary_lake::arrow::compute::max;
+use tributary_lake::arrow::datatypes::TimestampMicrosecondType;
 use tributary_lake::{Commit, CommitOutcome, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
-use tributary_specs::Column;
+use tributary_specs::{Column, PassedGap, Source};
 
-use crate::files::{Broken, FileRecord};
+use crate::files::{Broken, CutFault, FileRecord};
 use crate::lane::{Lane, Race, grown};
 use crate::ledger::{Entry, Writes};
 use crate::quarantine::{self, Parked, Refused, Spot};
 use crate::tally::Counts;
 use crate::widen::widen;
+use crate::writing::Writing;
 use crate::{Error, Result, events};
 
-/// Where the records of a slice come from.
+/// The file that records come from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
-    pub file: Option<&'a str>,
-    /// SHA-256 of the file's content.
-    pub content: Option<&'a str>,
+    pub file: &'a str,
+    /// SHA-256 of its content.
+    pub content: &'a str,
 }
 
 /// A position of a source that is not files.
@@ -49,10 +52,12 @@ pub(crate) struct LaneBatch {
     /// Quarantine rows of half a record at the end of a file that has grown since.
     pub completed: BTreeSet<Spot>,
     pub remarks: BTreeSet<String>,
+    /// Gaps that the positions pass over.
+    pub gaps: Vec<PassedGap>,
     /// Records of no feed, by topic.
     pub unrouted: BTreeMap<String, u64>,
     pub counts: Counts,
-    writer: Option<DataWriter>,
+    writer: Option<Writing>,
     files: Vec<NewFile>,
     /// The table's columns after the commit, where it adds some.
     columns: Option<Vec<Column>>,
@@ -80,6 +85,7 @@ impl LaneBatch {
             parked: Parked::default(),
             completed: BTreeSet::new(),
             remarks: BTreeSet::new(),
+            gaps: Vec::new(),
             unrouted: BTreeMap::new(),
             counts: Counts::default(),
             writer: None,
@@ -91,16 +97,27 @@ impl LaneBatch {
         }
     }
 
-    /// Decodes records and writes what they are.
-    pub(crate) async fn absorb(&mut self, lane: &mut Lane, lake: &Lake, origin: Origin<'_>, records: &[&FileRecord]) -> Result<()> {
+    /// Decodes records of a file and writes what they are.
+    pub(crate) async fn absorb_of_file(&mut self, lane: &mut Lane, lake: &Lake, origin: Origin<'_>, records: &[&FileRecord]) -> Result<()> {
+        let headers: Vec<Vec<Header<'_>>> =
+            records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+        let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
+        self.absorb(lane, lake, Some(origin.content), &given).await
+    }
+
+    /// Decodes records and writes what they are. `content` is the SHA-256 of the file they come from.
+    pub(crate) async fn absorb(&mut self, lane: &mut Lane, lake: &Lake, content: Option<&str>, records: &[Record<'_>]) -> Result<()> {
         if self.spoiled.is_some() {
             return Ok(());
         }
         lane.make_ready(lake).await?;
-        let headers: Vec<Vec<Header<'_>>> =
-            records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
-        let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
-        let decoded = lane.decoder.decode(&given, self.now_us);
+        let (whole, long): (Vec<Record<'_>>, Vec<Record<'_>>) =
+            records.iter().partition(|record| length(record) <= lane.record_bytes_max || content.is_some());
+        if !long.is_empty() {
+            self.absorb_too_long(lane, lake, &long).await?;
+        }
+        let records = whole;
+        let decoded = lane.decoder.decode(&records, self.now_us);
         if let Some(source) = decoded.stop {
             return Err(Error::Decode { table: lane.feed.table.clone(), source: Box::new(source) });
         }
@@ -109,16 +126,26 @@ impl LaneBatch {
         {
             return self.widen(lane, &table, &change.widened).await;
         }
-        self.count(lane, records, &decoded)?;
+        self.count(lane, &records, &decoded)?;
         if decoded.batch.num_rows() > 0 {
             self.write(lane, lake, &decoded.batch).await?;
         }
         let refused: Vec<_> = decoded
             .rejects
             .iter()
-            .filter_map(|reject| records.get(reject.index).map(|record| (*record, reject)))
-            .map(|(record, reject)| refused(record, origin, reject.reason.as_str(), &reject.message))
+            .filter_map(|reject| records.get(reject.index).map(|record| (record, reject)))
+            .map(|(record, reject)| refused(record, content, reject.reason.as_str(), &reject.message))
             .collect();
+        self.refuse(lane, lake, refused).await
+    }
+
+    /// Quarantines records that are longer than one may be.
+    async fn absorb_too_long(&mut self, lane: &mut Lane, lake: &Lake, records: &[Record<'_>]) -> Result<()> {
+        let fault = CutFault::TooLong;
+        self.counts.rows_in += records.len() as u64;
+        self.counts.quarantine(fault.code(), records.len() as u64);
+        self.counts.bytes += records.iter().map(|record| length(record) as u64).sum::<u64>();
+        let refused = records.iter().map(|record| refused(record, None, fault.code(), fault.message())).collect();
         self.refuse(lane, lake, refused).await
     }
 
@@ -129,14 +156,14 @@ impl LaneBatch {
         }
         lane.make_ready(lake).await?;
         self.counts.rows_in += broken.len() as u64;
-        self.counts.quarantined += broken.len() as u64;
+        broken.iter().for_each(|broken| self.counts.quarantine(broken.reason, 1));
         self.counts.bytes += broken.iter().map(|broken| broken.bytes.len() as u64).sum::<u64>();
         let refused = broken.iter().map(|broken| Refused {
             reason: broken.reason,
             message: &broken.message,
             value: Some(&broken.bytes),
-            file: origin.file,
-            content: origin.content,
+            file: Some(origin.file),
+            content: Some(origin.content),
             line: Some(broken.line),
             ..Refused::default()
         });
@@ -144,15 +171,16 @@ impl LaneBatch {
         self.refuse(lane, lake, refused).await
     }
 
-    fn count(&mut self, lane: &Lane, records: &[&FileRecord], decoded: &Decoded) -> Result<()> {
+    fn count(&mut self, lane: &Lane, records: &[Record<'_>], decoded: &Decoded) -> Result<()> {
         let mut counts = Counts {
             rows_in: records.len() as u64,
             rows_out: decoded.batch.num_rows() as u64,
-            quarantined: decoded.rejects.len() as u64,
-            bytes: records.iter().map(|record| record.value.as_ref().map_or(0, Vec::len) as u64).sum(),
+            newest_us: newest_event(&decoded.batch),
+            bytes: records.iter().map(|record| record.value.map_or(0, <[u8]>::len) as u64).sum(),
             ..Counts::default()
         };
         decoded.ignored.iter().for_each(|(reason, records)| counts.ignore(reason.as_str(), *records));
+        decoded.rejects.iter().for_each(|reject| counts.quarantine(reject.reason.as_str(), 1));
         counts.check(&lane.feed.table)?;
         decoded.notes.iter().for_each(|(note, times)| counts.note(note.clone(), *times));
         if decoded.duplicate_keys > 0 {
@@ -174,6 +202,7 @@ impl LaneBatch {
             lane.tally.remarks.insert(format!("widened {columns}: the table was rewritten in version {version}"));
             lane.tally.version_to = Some(version);
             lane.tally.committed = true;
+            lane.tally.commits += 1;
         }
         self.spoiled = Some(race(table, outcome).map_or(Spoiled::Widened, Spoiled::Lost));
         Ok(())
@@ -184,29 +213,30 @@ impl LaneBatch {
         let failed = |source| Error::lake(table.name(), "writing rows", source);
         let columns = grown(table.columns(), &lane.decoder.columns());
         if columns != self.columns {
-            self.close(&table).await?;
+            self.close().await?;
             self.columns = columns;
         }
         if self.writer.is_none() {
             let options = WriterOptions { columns: self.columns.clone(), ..WriterOptions::default() };
-            self.writer = Some(table.writer(options).map_err(failed)?);
+            self.writer = Some(Writing::start(table.name().clone(), table.writer(options).map_err(failed)?));
         }
-        if let Some(writer) = &mut self.writer {
-            writer.write(batch).await.map_err(failed)?;
+        match &mut self.writer {
+            Some(writer) => writer.write(batch.clone()).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Completes the files written so far.
-    async fn close(&mut self, table: &Table) -> Result<()> {
+    async fn close(&mut self) -> Result<()> {
         if let Some(writer) = self.writer.take() {
-            self.files.extend(writer.finish().await.map_err(|source| Error::lake(table.name(), "writing rows", source))?);
+            self.files.extend(writer.finish().await?);
         }
         Ok(())
     }
 
     async fn refuse(&mut self, lane: &mut Lane, lake: &Lake, mut refused: Vec<Refused<'_>>) -> Result<()> {
-        refused.retain(|record| spot(record).is_none_or(|spot| !self.parked.take(&spot)));
+        let by_topic = matches!(lane.feed.source, Source::Kafka(_));
+        refused.retain(|record| spot(record, by_topic).is_none_or(|spot| !self.parked.take(&spot)));
         if refused.is_empty() {
             return Ok(());
         }
@@ -225,10 +255,11 @@ impl LaneBatch {
 
     /// Gives up what was written. Files that are complete already stay, in no commit, until vacuum; so does what cannot be given up.
     pub(crate) async fn abandon(self) {
-        for writer in [self.writer, self.refused].into_iter().flatten() {
-            if let Err(error) = writer.abandon().await {
-                events::not_abandoned(&error);
-            }
+        if let Some(writer) = self.writer {
+            writer.abandon().await;
+        }
+        if let Some(Err(error)) = futures::future::OptionFuture::from(self.refused.map(DataWriter::abandon)).await {
+            events::not_abandoned(&error);
         }
     }
 
@@ -307,7 +338,7 @@ impl LaneBatch {
             return Ok(Ended::Nothing);
         }
         let table = lane.ensure_bronze(lake).await?;
-        self.close(&table).await?;
+        self.close().await?;
         let bytes_written: u64 = self.files.iter().map(|file| file.size).sum();
         let remarks = (!self.remarks.is_empty()).then(|| self.remarks.iter().cloned().collect::<Vec<_>>().join("; "));
         let failed = |source| Error::lake(table.name(), "committing rows", source);
@@ -318,9 +349,11 @@ impl LaneBatch {
             lane.taken.apply(&self.entries, &writes);
             lane.attempts = 0;
             lane.tally.committed = true;
+            lane.tally.commits += 1;
             lane.tally.version_to = Some(version);
             lane.tally.bytes_written += bytes_written;
             lane.tally.files_taken += self.entries.len() as u64;
+            lane.tally.gaps.append(&mut self.gaps);
             self.report(lane);
             return Ok(Ended::Committed);
         }
@@ -334,6 +367,11 @@ impl LaneBatch {
             .into_iter()
             .for_each(|(topic, records)| *lane.tally.unrouted.entry(topic).or_default() += records);
     }
+}
+
+/// The newest time of an event at its source, in microseconds.
+fn newest_event(rows: &RecordBatch) -> Option<i64> {
+    max(rows.column_by_name("_event_time")?.as_primitive_opt::<TimestampMicrosecondType>()?)
 }
 
 fn append(adds: Vec<NewFile>, writes: &Writes, schema: Option<Vec<Column>>, user_metadata: Option<String>) -> Commit {
@@ -369,33 +407,39 @@ fn given<'a>(record: &'a FileRecord, headers: &'a [Header<'a>], origin: Origin<'
         value: record.value.as_deref(),
         headers,
         timestamp_ms: record.timestamp_ms,
-        file: origin.file,
-        line: origin.file.map(|_| record.line),
+        file: Some(origin.file),
+        line: Some(record.line),
     }
 }
 
-fn refused<'a>(record: &'a FileRecord, origin: Origin<'a>, reason: &'a str, message: &'a str) -> Refused<'a> {
-    let placed = record.topic.is_some();
+/// Bytes of a record's key and value.
+fn length(record: &Record<'_>) -> usize {
+    record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)
+}
+
+fn refused<'a>(record: &Record<'a>, content: Option<&'a str>, reason: &'a str, message: &'a str) -> Refused<'a> {
+    let placed = !record.topic.is_empty();
     Refused {
         reason,
         message,
-        key: record.key.as_deref(),
-        value: record.value.as_deref(),
-        headers: &record.headers,
-        topic: record.topic.as_deref(),
+        key: record.key,
+        value: record.value,
+        headers: record.headers,
+        topic: placed.then_some(record.topic),
         partition: placed.then_some(record.partition),
         offset: placed.then_some(record.offset),
         timestamp_ms: record.timestamp_ms,
-        file: origin.file,
-        line: origin.file.map(|_| record.line),
-        content: origin.content,
+        file: record.file,
+        line: record.line,
+        content,
     }
 }
 
 /// Where a reject's row is found again.
-fn spot(refused: &Refused<'_>) -> Option<Spot> {
+fn spot(refused: &Refused<'_>, by_topic: bool) -> Option<Spot> {
     match (refused.content, refused.line) {
         (Some(content), Some(line)) => Some(Spot::Content(content.to_owned(), line)),
+        _ if by_topic => Some(Spot::Offset(refused.topic?.to_owned(), refused.partition?, refused.offset?)),
         _ => Some(Spot::Position(refused.partition?, refused.offset?)),
     }
 }

@@ -127,15 +127,15 @@ pub enum Error {
     ///
     /// Choose `--on-gap earliest` (go on with what there is) or `--on-gap latest` (go on with what comes from now on); the choice is recorded.
     #[error(
-        "feed {feed}: table `{table}` is at position {position} of partition {partition}, but the source has {earliest} to {end}: missing {from} to {until}"
+        "feed {feed}: table `{table}` is at position {position} of {place}, but the source has {earliest} to {end}: missing {from} to {until}"
     )]
     Gap {
         /// The feed.
         feed: String,
         /// Its table.
         table: TableName,
-        /// The partition.
-        partition: i32,
+        /// The partition, with its topic where the source has topics.
+        place: String,
         /// Where the table is.
         position: i64,
         /// The first position the source has.
@@ -205,6 +205,83 @@ pub enum Error {
     /// The run was cancelled between two slices; everything committed stays, the rest is taken by the next run.
     #[error("the run was cancelled")]
     Cancelled,
+    /// The feed reads Kafka topics, and this program was built without the feature `kafka`.
+    ///
+    /// Use a program built with it, which is the default.
+    #[error("feed {feed} reads Kafka topics, and this program was built without Kafka")]
+    KafkaLeftOut {
+        /// The feed.
+        feed: String,
+    },
+    /// The settings of a Kafka source do not make a consumer. Values of properties are left out of the message.
+    ///
+    /// Correct the setting, the feed's `properties`, or the environment they come from.
+    #[error("feed {feed} cannot reach Kafka: {reason}")]
+    KafkaSettings {
+        /// The feed, or the first of those that share the consumer.
+        feed: String,
+        /// What is wrong, naming the setting.
+        reason: String,
+    },
+    /// One topic belongs to two feeds. Each record goes to one table, so neither feed was read.
+    ///
+    /// Narrow the `topics` or the `pattern` of one of them.
+    #[error("topic `{topic}` is read by feed {feed} and by feed {other}")]
+    TopicTwice {
+        /// The topic.
+        topic: String,
+        /// The first feed.
+        feed: String,
+        /// The second.
+        other: String,
+    },
+    /// A topic that the feed names does not exist. A topic by wildcard or pattern may come later; one by name must be there.
+    ///
+    /// Create the topic, or correct the feed's `topics`. `tributary doctor` lists what the broker has.
+    #[error("topic `{topic}` of feed {feed} does not exist at {bootstrap}")]
+    TopicMissing {
+        /// The feed.
+        feed: String,
+        /// The topic.
+        topic: String,
+        /// The brokers asked.
+        bootstrap: String,
+    },
+    /// No broker answered in time. Nothing of the batch was committed; a retry may help.
+    #[error("no answer from Kafka at {bootstrap} for {seconds} s while {doing}: {reason}")]
+    KafkaAway {
+        /// The brokers asked.
+        bootstrap: String,
+        /// What was asked for.
+        doing: String,
+        /// How long was waited.
+        seconds: u64,
+        /// The last trouble the client had.
+        reason: String,
+    },
+    /// The broker refused this client: wrong credentials, no right to the topic or group, or a certificate that is not trusted.
+    ///
+    /// Correct the credentials (`kafka_property`), or grant the right that the message names.
+    #[error("this program was refused by Kafka at {bootstrap} while {doing}: {reason}")]
+    KafkaRefused {
+        /// The brokers asked.
+        bootstrap: String,
+        /// What was asked for.
+        doing: String,
+        /// What the broker or the client says of it; no secrets.
+        reason: String,
+    },
+    /// The client could not go on with a partition, for example because the records were deleted while they were being read.
+    /// A retry begins at the table's position again and says what is missing.
+    #[error("reading topic `{topic}`, partition {partition}: {reason}")]
+    KafkaPartition {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// What the client says.
+        reason: String,
+    },
     /// Rows counted do not add up. This is a bug of ours; nothing of the batch was committed.
     #[error("counts of table `{table}` do not add up: {rows_in} in, {rows_out} out, {quarantined} quarantined, {ignored} ignored")]
     Counts {
@@ -239,6 +316,7 @@ impl Fault for Error {
                 FaultClass::BadInput
             }
             Self::Read { .. } | Self::Damaged { .. } | Self::Source { .. } | Self::Cancelled => FaultClass::Transient,
+            Self::KafkaAway { .. } | Self::KafkaPartition { .. } => FaultClass::Transient,
             Self::Conflict { .. } => FaultClass::Conflict,
             Self::Busy { .. } => FaultClass::Busy,
             Self::Decode { source, .. } => source.class(),
@@ -252,6 +330,11 @@ impl Fault for Error {
             | Self::Feed { .. }
             | Self::NoSource { .. }
             | Self::Gap { .. }
+            | Self::KafkaLeftOut { .. }
+            | Self::KafkaSettings { .. }
+            | Self::TopicTwice { .. }
+            | Self::TopicMissing { .. }
+            | Self::KafkaRefused { .. }
             | Self::NotBronze { .. }
             | Self::Ledger { .. } => FaultClass::BadInput,
         }
@@ -277,6 +360,13 @@ impl Fault for Error {
             Self::Conflict { .. } => "BR0016",
             Self::Cancelled => "BR0017",
             Self::Counts { .. } => "BR0018",
+            Self::KafkaLeftOut { .. } => "BR0019",
+            Self::KafkaSettings { .. } => "BR0020",
+            Self::TopicTwice { .. } => "BR0021",
+            Self::TopicMissing { .. } => "BR0022",
+            Self::KafkaAway { .. } => "BR0023",
+            Self::KafkaRefused { .. } => "BR0024",
+            Self::KafkaPartition { .. } => "BR0025",
             Self::Decode { source, .. } => return source.code(),
             Self::Lake { source, .. } => return source.code(),
         })
@@ -290,9 +380,12 @@ impl Fault for Error {
             Self::Busy { table, .. } | Self::Ledger { table, .. } | Self::NotBronze { table, .. } => {
                 Some(format!("tributary show history {table}"))
             }
-            Self::Conflict { .. } | Self::Cancelled | Self::Read { .. } | Self::Source { .. } => {
-                Some("tributary run --layer bronze".to_owned())
-            }
+            Self::Conflict { .. }
+            | Self::Cancelled
+            | Self::Read { .. }
+            | Self::Source { .. }
+            | Self::KafkaAway { .. }
+            | Self::KafkaPartition { .. } => Some("tributary run --layer bronze".to_owned()),
             _ => Some(format!("tributary help {}", self.code())),
         }
     }

@@ -33,3 +33,27 @@ pub(crate) fn stopped(table: &TableName, error: &Error) {
 pub(crate) fn not_abandoned(error: &tributary_lake::Error) {
     debug!(error = error as &dyn std::error::Error, "an unfinished file was not given up");
 }
+
+/// A line of librdkafka's log; levels are syslog's. What it calls an error it tries again: whether a run fails is said elsewhere.
+#[cfg(feature = "kafka")]
+pub(crate) fn kafka_log(level: i32, facility: &str, text: &str) {
+    match level {
+        ..=4 => info!(facility, "librdkafka: {text}"),
+        _ => debug!(facility, "librdkafka: {text}"),
+    }
+}
+
+#[cfg(feature = "kafka")]
+pub(crate) fn kafka_hint_not_written(why: &str) {
+    debug!(why, "the group's offsets were not written");
+}
+
+#[cfg(feature = "kafka")]
+pub(crate) fn kafka_partitions(what: &str, partitions: usize) {
+    info!(partitions, "partitions {what}");
+}
+
+#[cfg(feature = "kafka")]
+pub(crate) fn kafka_away(error: &Error) {
+    warn!(error = error as &dyn std::error::Error, "no answer from Kafka, going on trying");
+}

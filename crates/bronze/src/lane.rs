@@ -30,6 +30,8 @@ pub(crate) struct Lane {
     /// Whether quarantine and decoder are where the tables are; a run with nothing new never needs it.
     ready: bool,
     files_as_positions_max: usize,
+    /// Bytes of the longest record.
+    pub record_bytes_max: usize,
     pub tally: Tally,
     /// Lost races since the last commit.
     pub attempts: u32,
@@ -47,6 +49,7 @@ impl Lane {
             decoder: decoder(feed)?,
             ready: false,
             files_as_positions_max: options.files_as_positions_max,
+            record_bytes_max: options.record_bytes_max.max(1),
             tally: Tally::default(),
             attempts: 0,
             feed: feed.clone(),

@@ -1,7 +1,7 @@
 //! Sources to append-only change tables and quarantine.
 //!
 //! ```text
-//! files, record sources ─▶ slices ─▶ routed to feeds by topic ─▶ decoded ─┬▶ rows ──▶ bronze.<table>     (rows + positions, one commit)
+//! files, topics, record sources ─▶ slices ─▶ routed to feeds by topic ─▶ decoded ─┬▶ rows ──▶ bronze.<table>     (rows + positions, one commit)
 //!                                                                         └▶ rejects ▶ quarantine.<feed> (commits first)
 //! ```
 //!
@@ -20,23 +20,30 @@ mod declared;
 mod error;
 mod events;
 mod files;
+mod kafka;
 mod lane;
 mod ledger;
 mod options;
 mod plan;
 mod quarantine;
+mod reading;
 mod resume;
 mod run;
 mod run_custom;
 mod run_files;
+#[cfg(feature = "kafka")]
+mod run_kafka;
 mod source;
 mod tally;
 mod widen;
+mod writing;
 
 pub use declared::table_spec;
 pub use error::{Error, SourceError};
 pub use files::DataRoot;
-pub use options::{OnGap, Options, ProgressSink, Seen};
+pub use kafka::Consumers;
+pub use options::{Extent, KafkaMode, KafkaOptions, OnGap, Options, ProgressSink, Seen};
+pub use plan::read_together;
 pub use run::run;
 pub use source::{PartitionBounds, RecordSource, SourceRecord};
 

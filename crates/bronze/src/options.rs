@@ -1,13 +1,15 @@
 //! How a bronze run behaves.
 
-use std::collections::BTreeSet;
-use std::fmt::Debug;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tributary_specs::TableName;
 
 use crate::files::DataRoot;
+use crate::kafka::Consumers;
 use crate::source::RecordSource;
 
 /// How a bronze run behaves. Build it with [`Options::new`] and change what differs.
@@ -37,11 +39,13 @@ pub struct Options {
     pub quarantine_schema: String,
     /// Record sources the program brings, found by [`RecordSource::name`].
     pub sources: Vec<Arc<dyn RecordSource>>,
+    /// How Kafka topics are read.
+    pub kafka: KafkaOptions,
     /// What is done when a source no longer has what the table has not seen.
     pub on_gap: OnGap,
     /// Lost races after which a table is given up, at least 1.
     pub attempts_max: u32,
-    /// Stops the run between two slices.
+    /// Ends the run: nothing more is taken up, what was read is committed. A file that was begun is read to its end.
     pub cancel: CancellationToken,
     /// Told after every slice and every commit.
     pub progress: Arc<dyn ProgressSink>,
@@ -62,6 +66,7 @@ impl Options {
             only: None,
             quarantine_schema: "quarantine".to_owned(),
             sources: Vec::new(),
+            kafka: KafkaOptions::default(),
             on_gap: OnGap::Stop,
             attempts_max: 8,
             cancel: CancellationToken::new(),
@@ -87,6 +92,70 @@ pub enum OnGap {
     Latest,
 }
 
+impl OnGap {
+    /// As the setting says it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Earliest => "earliest",
+            Self::Latest => "latest",
+        }
+    }
+}
+
+/// How Kafka topics are read, where the feed does not say otherwise.
+#[derive(Clone)]
+pub struct KafkaOptions {
+    /// Brokers to begin with, `host:port` separated by commas.
+    pub bootstrap: Option<String>,
+    /// Consumer group of continuous runs; `tributary` when nothing names one. A drain joins no group.
+    pub group: Option<String>,
+    /// Consumer properties by librdkafka's names; a feed's own stand above them. Their values are never shown.
+    pub properties: BTreeMap<String, String>,
+    /// The schema registry's URL.
+    pub registry: Option<String>,
+    /// How long a drain waits for an answer before it fails; a round of a continuous run waits a sixth of it, and goes on trying.
+    pub patience: Duration,
+    /// Whether runs are drains, or the rounds of a continuous run.
+    pub mode: KafkaMode,
+}
+
+impl Default for KafkaOptions {
+    fn default() -> Self {
+        Self {
+            bootstrap: None,
+            group: None,
+            properties: BTreeMap::new(),
+            registry: None,
+            patience: Duration::from_secs(30),
+            mode: KafkaMode::Drain,
+        }
+    }
+}
+
+impl Debug for KafkaOptions {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KafkaOptions")
+            .field("bootstrap", &self.bootstrap)
+            .field("group", &self.group)
+            .field("properties", &self.properties.keys())
+            .field("registry", &self.registry)
+            .field("patience", &self.patience)
+            .field("mode", &self.mode)
+            .finish()
+    }
+}
+
+/// Who decides which partitions are read.
+#[derive(Debug, Clone, Default)]
+pub enum KafkaMode {
+    /// All of the feeds' topics, from the tables' positions to the ends they have when the run begins.
+    #[default]
+    Drain,
+    /// Those that the consumer group gives to this process. One [`Consumers`] is kept for all rounds, so that the group stays joined.
+    Continuous(Arc<Consumers>),
+}
+
 /// What happened to a feed since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen<'a> {
@@ -98,6 +167,21 @@ pub struct Seen<'a> {
     pub bytes: u64,
     /// Version of the last commit, when there was one.
     pub version: Option<u64>,
+    /// How much of what was there when the run began has been read, where that is known.
+    pub extent: Option<Extent>,
+    /// The newest time, at their source, of the records read: milliseconds since 1970.
+    pub source_time_ms: Option<i64>,
+    /// Records that the source holds and the table does not yet, where the source can tell.
+    pub lag_records: Option<u64>,
+}
+
+/// How much has been read, in the source's own unit: bytes of files, records of partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Read so far.
+    pub done: u64,
+    /// What was there when the run began.
+    pub whole: u64,
 }
 
 /// Someone who wants to know how far a run is. Called often: be quick.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tributary_specs::{Decode, FileFormat, FileSource, Source, SourceFeed};
+use tributary_specs::{Decode, FileFormat, FileSource, KafkaSource, Source, SourceFeed};
 
 use crate::files::{CutRules, Dialect, Identity, Listed, Pattern};
 use crate::ledger::{ContentId, Ledger};
@@ -30,16 +30,41 @@ pub(crate) struct FileGroup {
 #[derive(Debug)]
 pub(crate) enum Group {
     Files(Box<FileGroup>),
+    /// Feeds of one consumer, indexes into the pipeline's feeds.
+    Kafka(Vec<usize>),
     Custom(usize),
+}
+
+impl Group {
+    /// Indexes into the pipeline's feeds, in its order.
+    pub(crate) fn members(&self) -> Vec<usize> {
+        match self {
+            Self::Files(group) => group.members.clone(),
+            Self::Kafka(members) => members.clone(),
+            Self::Custom(index) => vec![*index],
+        }
+    }
+}
+
+/// Which feeds are read together, by their indexes: two runs of feeds of different groups never read the same.
+pub fn read_together(feeds: &[SourceFeed]) -> Vec<Vec<usize>> {
+    groups(feeds).iter().map(Group::members).collect()
 }
 
 /// The groups of a pipeline's feeds, in the order of their first member.
 pub(crate) fn groups(feeds: &[SourceFeed]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, feed) in feeds.iter().enumerate() {
-        let Source::Files(source) = &feed.source else {
-            groups.push(Group::Custom(index));
-            continue;
+        let source = match &feed.source {
+            Source::Files(source) => source,
+            Source::Kafka(source) => {
+                join_consumer(&mut groups, feeds, index, source);
+                continue;
+            }
+            Source::Custom(_) => {
+                groups.push(Group::Custom(index));
+                continue;
+            }
         };
         let known = groups.iter_mut().find_map(|group| match group {
             Group::Files(group) if group.reads_like(source) => Some(group),
@@ -61,6 +86,23 @@ pub(crate) fn groups(feeds: &[SourceFeed]) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// Feeds that name the same brokers, group and properties, or leave them to the settings alike, are one consumer.
+fn join_consumer(groups: &mut Vec<Group>, feeds: &[SourceFeed], index: usize, source: &KafkaSource) {
+    let alike =
+        |other: &KafkaSource| (&other.bootstrap, &other.group, &other.properties) == (&source.bootstrap, &source.group, &source.properties);
+    let known = groups.iter_mut().find_map(|group| match group {
+        Group::Kafka(members) => match members.first().map(|first| &feeds[*first].source) {
+            Some(Source::Kafka(other)) if alike(other) => Some(members),
+            _ => None,
+        },
+        Group::Files(_) | Group::Custom(_) => None,
+    });
+    match known {
+        Some(members) => members.push(index),
+        None => groups.push(Group::Kafka(vec![index])),
+    }
 }
 
 impl FileGroup {
@@ -103,6 +145,9 @@ impl FileGroup {
 /// Whether a feed's parts go together.
 pub(crate) fn check(feed: &SourceFeed) -> Result<()> {
     let refused = |reason: &str| Err(Error::Feed { feed: feed.name.clone(), reason: reason.to_owned() });
+    if matches!((&feed.source, feed.decode), (Source::Kafka(_), Decode::Csv)) {
+        return refused("a Kafka source does not go with decode `csv`");
+    }
     let Source::Files(source) = &feed.source else { return Ok(()) };
     match (source.format, feed.decode) {
         (FileFormat::Csv, Decode::Csv | Decode::Raw) | (FileFormat::KafkaJsonl, _) => {}
@@ -136,7 +181,7 @@ impl Topics {
 }
 
 /// Whether `text` is `pattern`, where `*` stands for any text, also none.
-fn wildcard(pattern: &str, text: &str) -> bool {
+pub(crate) fn wildcard(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((head, tail)) => text
@@ -259,6 +304,7 @@ mod tests {
             .into_iter()
             .map(|group| match group {
                 Group::Files(group) => group.members,
+                Group::Kafka(members) => members,
                 Group::Custom(index) => vec![index],
             })
             .collect();

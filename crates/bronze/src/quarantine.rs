@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use tributary_cdc_decode::Header;
 use tributary_lake::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Int32Array, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
     StructBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
@@ -60,7 +61,7 @@ pub(crate) struct Refused<'a> {
     pub message: &'a str,
     pub key: Option<&'a [u8]>,
     pub value: Option<&'a [u8]>,
-    pub headers: &'a [(String, Vec<u8>)],
+    pub headers: &'a [Header<'a>],
     pub topic: Option<&'a str>,
     pub partition: Option<i32>,
     pub offset: Option<i64>,
@@ -110,13 +111,13 @@ fn headers(refused: &[Refused<'_>], schema: &Schema) -> ArrayRef {
     };
     let mut list = ListBuilder::new(StructBuilder::from_fields(fields, refused.len())).with_field(element);
     for record in refused {
-        for (key, value) in record.headers {
+        for Header { key, value } in record.headers {
             let header = list.values();
             if let Some(keys) = header.field_builder::<StringBuilder>(0) {
                 keys.append_value(key);
             }
             if let Some(values) = header.field_builder::<BinaryBuilder>(1) {
-                values.append_value(value);
+                values.append_option(*value);
             }
             header.append(true);
         }
@@ -130,8 +131,10 @@ fn headers(refused: &[Refused<'_>], schema: &Schema) -> ArrayRef {
 pub(crate) enum Spot {
     /// Line of a content.
     Content(String, i64),
-    /// Partition and position.
+    /// Partition and position of a source without topics.
     Position(i32, i64),
+    /// Topic, partition and offset.
+    Offset(String, i32, i64),
 }
 
 /// Open rows of a quarantine, by place; a place can hold several pieces of one record.
@@ -142,26 +145,37 @@ pub(crate) async fn open_of_content(table: &Table, content: &str) -> Result<Open
     open(table, ident("content").eq(lit(content)), |row| Some(Spot::Content(row.content?.to_owned(), row.line?))).await
 }
 
-/// The open rows of a partition between two positions, the second left out.
-pub(crate) async fn open_of_positions(table: &Table, partition: i32, from: i64, until: i64) -> Result<Open> {
+/// The open rows of a partition between two positions, the second left out; of one topic where the source has topics.
+pub(crate) async fn open_of_positions(table: &Table, topic: Option<&str>, partition: i32, from: i64, until: i64) -> Result<Open> {
     let offsets = ident("offset").gt_eq(lit(from)).and(ident("offset").lt(lit(until)));
     let place = ident("file").is_null().and(ident("partition").eq(lit(partition))).and(offsets);
-    open(table, place, |row| Some(Spot::Position(row.partition?, row.offset?))).await
+    match topic {
+        None => open(table, place, |row| Some(Spot::Position(row.partition?, row.offset?))).await,
+        Some(topic) => {
+            let place = place.and(ident("topic").eq(lit(topic)));
+            open(table, place, |row| Some(Spot::Offset(topic.to_owned(), row.partition?, row.offset?))).await
+        }
+    }
 }
 
 struct Place<'a> {
     content: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<i64>,
+    topic: Option<&'a str>,
     partition: Option<i32>,
     offset: Option<i64>,
 }
+
+/// Columns that say where an open row is.
+const PLACE_COLUMNS: [&str; 7] = ["content", "file", "line", "topic", "partition", "offset", "superseded_at"];
 
 /// The places of the rows of a batch that holds at least these columns.
 struct Places<'a> {
     content: &'a StringArray,
     file: &'a StringArray,
     line: &'a Int64Array,
+    topic: &'a StringArray,
     partition: &'a Int32Array,
     offset: &'a Int64Array,
     superseded: &'a ArrayRef,
@@ -174,6 +188,7 @@ impl<'a> Places<'a> {
             content: column("content")?.as_string_opt::<i32>()?,
             file: column("file")?.as_string_opt::<i32>()?,
             line: column("line")?.as_primitive_opt::<Int64Type>()?,
+            topic: column("topic")?.as_string_opt::<i32>()?,
             partition: column("partition")?.as_primitive_opt::<Int32Type>()?,
             offset: column("offset")?.as_primitive_opt::<Int64Type>()?,
             superseded: column("superseded_at")?,
@@ -188,6 +203,7 @@ impl<'a> Places<'a> {
             content: text(self.content),
             file: text(self.file),
             line: long(self.line),
+            topic: text(self.topic),
             partition: self.partition.is_valid(row).then(|| self.partition.value(row)),
             offset: long(self.offset),
         })
@@ -196,7 +212,7 @@ impl<'a> Places<'a> {
 
 async fn open(table: &Table, filter: Expr, spot: impl Fn(Place<'_>) -> Option<Spot>) -> Result<Open> {
     let failed = |source| Error::lake(table.name(), "reading the quarantine", source);
-    let columns = ["content", "file", "line", "partition", "offset", "superseded_at"].map(str::to_owned).to_vec();
+    let columns = PLACE_COLUMNS.map(str::to_owned).to_vec();
     let filter = Some(filter.and(ident("superseded_at").is_null()));
     let mut stream = table.read(ReadOptions { columns: Some(columns), filter }).await.map_err(failed)?;
     let mut open = Open::new();
@@ -253,7 +269,7 @@ pub(crate) async fn supersede(table: &Table, spots: &BTreeSet<Spot>, now_us: i64
 /// Whether a file holds an open row of one of the places.
 async fn concerned(table: &Table, file: &DataFile, spots: &BTreeSet<Spot>) -> Result<bool> {
     let failed = |source| Error::lake(table.name(), "reading the quarantine", source);
-    let columns = ["content", "file", "line", "partition", "offset", "superseded_at"].map(str::to_owned);
+    let columns = PLACE_COLUMNS.map(str::to_owned);
     let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
     while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
         if marks(table, &batch, spots)?.true_count() > 0 {
@@ -270,7 +286,9 @@ fn marks(table: &Table, batch: &RecordBatch, spots: &BTreeSet<Spot>) -> Result<B
         let position = place.partition.zip(place.offset).map(|(partition, offset)| Spot::Position(partition, offset));
         // Offsets inside recorded files are data: only rows of sources with positions are found by them.
         let position = position.filter(|_| place.file.is_none());
-        [content, position].into_iter().flatten().any(|spot| spots.contains(&spot))
+        let offset = place.topic.zip(place.partition).zip(place.offset).filter(|_| place.file.is_none());
+        let offset = offset.map(|((topic, partition), offset)| Spot::Offset(topic.to_owned(), partition, offset));
+        [content, position, offset].into_iter().flatten().any(|spot| spots.contains(&spot))
     };
     Ok((0..batch.num_rows()).map(|row| Some(places.at(row).is_some_and(named))).collect())
 }

@@ -9,7 +9,7 @@ use crate::batch::{Ended, LaneBatch};
 use crate::lane::{Lane, Race};
 use crate::options::{Options, Seen};
 use crate::plan::{self, Group};
-use crate::tally::Tally;
+use crate::tally::{Counts, Tally};
 use crate::{Error, Result, events, run_custom, run_files};
 
 /// Brings the bronze tables of `feeds` up to date with what their sources hold now, and says what was done to each: one
@@ -21,18 +21,21 @@ pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<Da
     let mut reports: Vec<Option<DatasetReport>> = feeds.iter().map(|_| None).collect();
     for group in plan::groups(feeds) {
         let started = lake.clock().now();
-        let members = match &group {
-            Group::Files(group) => group.members.clone(),
-            Group::Custom(index) => vec![*index],
-        };
         let mut slots = Vec::new();
-        for index in members {
+        for index in group.members() {
             if options.only.as_ref().is_none_or(|only| only.contains(&feeds[index].name)) {
                 slots.push(Slot::open(lake, index, &feeds[index], options).await);
             }
         }
         match &group {
             Group::Files(group) => run_files::run(lake, group, feeds, &mut slots, options).await,
+            #[cfg(feature = "kafka")]
+            Group::Kafka(_) => crate::run_kafka::run(lake, feeds, &mut slots, options).await,
+            #[cfg(not(feature = "kafka"))]
+            Group::Kafka(_) => slots.iter_mut().for_each(|slot| {
+                let feed = feeds[slot.index].name.clone();
+                slot.stop(Error::KafkaLeftOut { feed });
+            }),
             Group::Custom(_) => run_custom::run(lake, &mut slots, options).await,
         }
         let millis = u64::try_from((lake.clock().now() - started).num_milliseconds()).unwrap_or_default();
@@ -98,9 +101,7 @@ impl Slot {
             Ok(Ended::Committed | Ended::Nothing) => Ok(Committed::Yes),
             Err(error) => Err(error),
         };
-        let version = lane.tally.version_to;
-        let counts = &lane.tally.counts;
-        options.progress.seen(Seen { table: &lane.feed.table, records: counts.rows_in, bytes: counts.bytes, version });
+        options.progress.seen(seen(lane, &Counts::default()));
         ended.unwrap_or_else(|error| {
             self.stop(error);
             Committed::Stopped
@@ -150,10 +151,21 @@ pub(crate) enum Committed {
 
 /// Tells the program how far a feed is in the middle of a batch.
 pub(crate) fn tell(options: &Options, lane: &Lane, batch: &LaneBatch) {
-    let (done, now) = (&lane.tally.counts, &batch.counts);
-    let version = lane.tally.version_to.filter(|_| lane.tally.committed);
-    let seen = Seen { table: &lane.feed.table, records: done.rows_in + now.rows_in, bytes: done.bytes + now.bytes, version };
-    options.progress.seen(seen);
+    options.progress.seen(seen(lane, &batch.counts));
+}
+
+/// What the feed has done and is in the middle of doing.
+fn seen<'a>(lane: &'a Lane, now: &Counts) -> Seen<'a> {
+    let done = &lane.tally.counts;
+    Seen {
+        table: &lane.feed.table,
+        records: done.rows_in + now.rows_in,
+        bytes: done.bytes + now.bytes,
+        version: lane.tally.version_to.filter(|_| lane.tally.committed),
+        extent: lane.tally.extent,
+        source_time_ms: done.newest_us.max(now.newest_us).map(|newest| newest / 1000),
+        lag_records: lane.tally.lag_records,
+    }
 }
 
 /// Whether the program asked to stop.

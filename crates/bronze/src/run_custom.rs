@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use tributary_lake::{Lake, Table};
+use tributary_cdc_decode::{Header, Record};
+use tributary_lake::Lake;
 use tributary_specs::Source;
 
-use crate::batch::{LaneBatch, Origin, Position};
-use crate::files::FileRecord;
+use crate::batch::LaneBatch;
 use crate::lane::Lane;
 use crate::options::Options;
-use crate::plan::{self, Start};
+use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
-use crate::source::{PartitionBounds, RecordSource, SourceRecord};
-use crate::{Error, Result, quarantine};
+use crate::source::{RecordSource, SourceRecord};
+use crate::{Error, Result};
 
 /// Records of one commit where no bound is set.
 const BATCH_RECORDS: u64 = 1_000_000;
@@ -35,7 +35,9 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
         let Some(lane) = slot.lane() else { return Ok(()) };
         let mut readings = Vec::new();
         for bounds in &bounds {
-            readings.push(Reading::begin(lake, lane, *bounds, options).await?);
+            let app_id = format!("tributary:custom:{}:{}", lane.feed.name, bounds.partition);
+            let origin = Origin { topic: None, bounds: *bounds, app_id, from_end: false, resume: None };
+            readings.push(Reading::begin(lake, lane, origin, options).await?);
         }
         while readings.iter().any(Reading::is_due) {
             cancelled(options)?;
@@ -50,6 +52,7 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
             for reading in &mut readings {
                 reading.settle(lane).await?;
             }
+            lane.tally.lag_records = Some(records_left(&readings));
         }
         return Ok(());
     }
@@ -63,90 +66,47 @@ fn find(lane: &Lane, options: &Options) -> Result<Arc<dyn RecordSource>> {
     found.cloned().ok_or_else(|| Error::NoSource { feed: lane.feed.name.clone(), source_name: name.clone() })
 }
 
-/// A partition on its way to the end it had when the run began.
-struct Reading {
-    partition: i32,
-    position: Position,
-    until: i64,
-    /// A gap that was passed over, not recorded yet.
-    remark: Option<String>,
-}
-
-impl Reading {
-    async fn begin(lake: &Lake, lane: &mut Lane, bounds: PartitionBounds, options: &Options) -> Result<Self> {
-        let app_id = format!("tributary:custom:{}:{}", lane.feed.name, bounds.partition);
-        let bronze = progress(lane.bronze.as_ref(), &app_id).await?;
-        let (next, remark) = match plan::start(bronze, bounds, options.on_gap) {
-            Start::At(next) => (next, None),
-            Start::Over { from, until, at } => (
-                at,
-                Some(format!("partition {}: positions {from} to {until} are missing from the source; went on at {at}", bounds.partition)),
-            ),
-            Start::Missing { from, until } => {
-                return Err(Error::Gap {
-                    feed: lane.feed.name.clone(),
-                    table: lane.feed.table.clone(),
-                    partition: bounds.partition,
-                    position: bronze.unwrap_or_default(),
-                    earliest: bounds.earliest,
-                    end: bounds.end,
-                    from,
-                    until,
-                });
-            }
-        };
-        lane.tally.positions.insert(bounds.partition.to_string(), next);
-        if next < bounds.end || remark.is_some() {
-            lane.make_ready(lake).await?;
-        }
-        let quarantine = progress(lane.quarantine.as_ref(), &app_id).await?;
-        Ok(Self { partition: bounds.partition, position: Position { app_id, bronze, quarantine, next }, until: bounds.end, remark })
-    }
-
-    fn is_due(&self) -> bool {
-        self.position.next < self.until || self.remark.is_some()
-    }
-
-    /// The batch is committed: the tables are where the reading is.
-    async fn settle(&mut self, lane: &mut Lane) -> Result<()> {
-        self.remark = None;
-        self.position.bronze = progress(lane.bronze.as_ref(), &self.position.app_id).await?;
-        self.position.quarantine = progress(lane.quarantine.as_ref(), &self.position.app_id).await?;
-        lane.tally.positions.insert(self.partition.to_string(), self.position.next);
-        Ok(())
-    }
-}
-
-async fn progress(table: Option<&Table>, app_id: &str) -> Result<Option<i64>> {
-    match table {
-        Some(table) => table.progress(app_id).await.map_err(|source| Error::lake(table.name(), "reading positions", source)),
-        None => Ok(None),
-    }
-}
-
-/// Reads until a batch is full or every partition is at its end.
+/// Reads until a batch is full, every partition is at its end, or the run shall end.
 async fn fill(lake: &Lake, lane: &mut Lane, source: &dyn RecordSource, readings: &mut [Reading], options: &Options) -> Result<LaneBatch> {
     let mut batch = LaneBatch::new(lake.clock().now().timestamp_micros());
     let most = options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(1);
     let bytes = options.max_bytes_per_trigger.unwrap_or(u64::MAX);
     let mut taken = 0_u64;
     for reading in readings.iter_mut().filter(|reading| reading.is_due()) {
-        while reading.position.next < reading.until && taken < most && batch.counts.bytes < bytes {
-            cancelled(options)?;
+        while reading.position.next < reading.until && taken < most && batch.counts.bytes < bytes && !options.cancel.is_cancelled() {
             let room = usize::try_from(most - taken).unwrap_or(usize::MAX).min(options.slice_records.max(1));
             let from = reading.position.next;
             let records = source.read(reading.partition, from, reading.until, room).await.map_err(|error| failed(lane, source, error))?;
             taken += records.len() as u64;
             reading.position.next = next(lane, source, reading, &records)?;
-            look_into_quarantine(lane, &mut batch, reading, from).await?;
-            let records: Vec<FileRecord> = records.into_iter().map(|record| file_record(reading.partition, record)).collect();
-            batch.absorb(lane, lake, Origin { file: None, content: None }, &records.iter().collect::<Vec<_>>()).await?;
+            reading.look_into_quarantine(lane, &mut batch, from).await?;
+            absorb(lake, lane, &mut batch, reading.partition, &records).await?;
             tell(options, lane, &batch);
         }
-        batch.remarks.extend(reading.remark.clone());
-        batch.positions.push(reading.position.clone());
+        reading.join(&mut batch);
     }
     Ok(batch)
+}
+
+async fn absorb(lake: &Lake, lane: &mut Lane, batch: &mut LaneBatch, partition: i32, records: &[SourceRecord]) -> Result<()> {
+    let headers: Vec<Vec<Header<'_>>> =
+        records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+    let records: Vec<Record<'_>> = records
+        .iter()
+        .zip(&headers)
+        .map(|(record, headers)| Record {
+            topic: &record.topic,
+            partition,
+            offset: record.position,
+            key: record.key.as_deref(),
+            value: record.value.as_deref(),
+            headers,
+            timestamp_ms: record.timestamp_ms,
+            file: None,
+            line: None,
+        })
+        .collect();
+    batch.absorb(lane, lake, None, &records).await
 }
 
 /// The position after the records, which must be what was asked for.
@@ -166,29 +126,6 @@ fn next(lane: &Lane, source: &dyn RecordSource, reading: &Reading, records: &[So
         next = record.position + 1;
     }
     Ok(if records.is_empty() { reading.until } else { next })
-}
-
-/// Where the quarantine was committed with these positions and bronze was not, finds which records are there already.
-async fn look_into_quarantine(lane: &Lane, batch: &mut LaneBatch, reading: &Reading, from: i64) -> Result<()> {
-    let (Some(table), Some(parked)) = (&lane.quarantine, reading.position.quarantine) else { return Ok(()) };
-    let until = parked.min(reading.position.next);
-    if from < until {
-        batch.parked.add(quarantine::open_of_positions(table, reading.partition, from, until).await?);
-    }
-    Ok(())
-}
-
-fn file_record(partition: i32, record: SourceRecord) -> FileRecord {
-    FileRecord {
-        topic: Some(record.topic.into()),
-        partition,
-        offset: record.position,
-        key: record.key,
-        value: record.value,
-        headers: record.headers,
-        timestamp_ms: record.timestamp_ms,
-        ..FileRecord::default()
-    }
 }
 
 fn failed(lane: &Lane, source: &dyn RecordSource, error: crate::SourceError) -> Error {

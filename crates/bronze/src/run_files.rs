@@ -10,7 +10,7 @@ use crate::batch::{LaneBatch, Origin};
 use crate::files::{Broken, Content, CutRules, FileRecord, Identified, Identity, Listed, Slice, Slices, identify, list};
 use crate::lane::Lane;
 use crate::ledger::{ContentId, Entry};
-use crate::options::Options;
+use crate::options::{Extent, Options};
 use crate::plan::{self, Decision, FileGroup, Fill, Topics};
 use crate::quarantine::{self, Spot};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
@@ -34,9 +34,14 @@ pub(crate) async fn run(lake: &Lake, group: &FileGroup, feeds: &[SourceFeed], sl
         Err(error) => return stop_all(slots, error),
     };
     let routes = Routes::new(group, feeds, slots);
-    let mut run = Run { lake, options, rules, routes, files };
+    let bytes = files.iter().map(|file| file.size).sum();
+    let mut run = Run { lake, options, rules, routes, files, whole: bytes, left: bytes };
     while !run.files.is_empty() && slots.iter().any(|slot| slot.running().is_some()) {
-        if let Err(error) = run.batch(slots).await {
+        let batch = match cancelled(options) {
+            Ok(()) => run.batch(slots).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = batch {
             return stop_all(slots, error);
         }
     }
@@ -130,6 +135,10 @@ struct Run<'a> {
     rules: CutRules,
     routes: Routes,
     files: VecDeque<Listed>,
+    /// Bytes of the files that were due when the run began.
+    whole: u64,
+    /// Bytes of `files`.
+    left: u64,
 }
 
 /// Why a file's records are not in the batch.
@@ -150,11 +159,12 @@ impl Run<'_> {
         let mut taken: Vec<Listed> = Vec::new();
         let mut fill = Fill::default();
         while let Some(file) = self.files.front() {
-            if !fill.has_room(file.size, self.options) {
+            let asked_to_end = fill.files > 0 && self.options.cancel.is_cancelled();
+            if asked_to_end || !fill.has_room(file.size, self.options) {
                 break;
             }
             let Some(file) = self.files.pop_front() else { break };
-            cancelled(self.options)?;
+            self.left = self.left.saturating_sub(file.size);
             match self.file(&file, slots, &mut batches).await {
                 Ok(()) => {
                     fill.files += 1;
@@ -190,6 +200,7 @@ impl Run<'_> {
 
     /// Puts files back in front, in their order.
     fn again(&mut self, taken: Vec<Listed>) {
+        self.left += taken.iter().map(|file| file.size).sum::<u64>();
         taken.into_iter().rev().for_each(|file| self.files.push_front(file));
     }
 
@@ -235,7 +246,7 @@ impl Run<'_> {
             Some(kept) => Content::kept(file, kept),
             None => Content::open(&self.options.data, file).await.map_err(alone)?,
         };
-        let origin = Origin { file: Some(&file.name), content: Some(&content_text) };
+        let origin = Origin { file: &file.name, content: &content_text };
         let mut slices = Slices::new(&file.name, content, self.rules.clone());
         let mut first = true;
         loop {
@@ -245,19 +256,29 @@ impl Run<'_> {
                 Err(error) if first => return Err(alone(error)),
                 Err(error) => return Err(given_up(error)),
             };
-            cancelled(self.options).map_err(Left::Run)?;
             if first {
                 make_ready(self.lake, wants, slots).await;
                 look_into_quarantine(identity.id, &content_text, wants, slots, batches).await;
                 name_columns(&slice, wants, slots, batches);
                 first = false;
             }
-            self.slice(&slice, origin, wants, slots, batches).await;
+            let behind = slice.records.last().map_or(0, |record| file.size.saturating_sub(record.end));
+            self.slice(&slice, origin, wants, behind, slots, batches).await;
         }
         if slices.content_id() == identity.id { Ok(()) } else { Err(Left::Batch(None)) }
     }
 
-    async fn slice(&mut self, slice: &Slice, origin: Origin<'_>, wants: &[Want], slots: &mut [Slot], batches: &mut [LaneBatch]) {
+    /// `behind` are the bytes of the file after the slice.
+    async fn slice(
+        &mut self,
+        slice: &Slice,
+        origin: Origin<'_>,
+        wants: &[Want],
+        behind: u64,
+        slots: &mut [Slot],
+        batches: &mut [LaneBatch],
+    ) {
+        let extent = Extent { done: self.whole.saturating_sub(self.left + behind), whole: self.whole };
         let mut routed: Vec<Vec<&FileRecord>> = slots.iter().map(|_| Vec::new()).collect();
         let mut unrouted: Vec<&FileRecord> = Vec::new();
         for record in &slice.records {
@@ -271,6 +292,7 @@ impl Run<'_> {
         for want in wants {
             let Some(lane) = slots[want.slot].lane() else { continue };
             let batch = &mut batches[want.slot];
+            lane.tally.extent = Some(extent);
             routed[want.slot].retain(|record| record.end > want.from);
             let leads = lead == Some(want.slot);
             let broken: Vec<&Broken> = slice.broken.iter().filter(|broken| leads && broken.end > want.from).collect();
@@ -318,7 +340,7 @@ async fn absorb(
     broken: &[&Broken],
 ) -> Result<()> {
     if !records.is_empty() {
-        batch.absorb(lane, lake, origin, records).await?;
+        batch.absorb_of_file(lane, lake, origin, records).await?;
     }
     if !broken.is_empty() {
         batch.absorb_broken(lane, lake, origin, broken).await?;

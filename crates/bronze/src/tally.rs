@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tributary_fault::{ExitCode, Fault};
-use tributary_specs::{DatasetReport, ReportedError, Status, TableName};
+use tributary_specs::{DatasetReport, PassedGap, ReportedError, Status, TableName};
 
+use crate::options::Extent;
 use crate::plan::unrouted_note;
 use crate::{Error, Result};
 
@@ -18,12 +19,23 @@ pub(crate) struct Counts {
     pub ignored: BTreeMap<String, u64>,
     pub bytes: u64,
     pub notes: BTreeMap<String, u64>,
+    /// `quarantined` by reason code.
+    pub reasons: BTreeMap<String, u64>,
+    /// The newest event time of the rows, in microseconds.
+    pub newest_us: Option<i64>,
 }
 
 impl Counts {
     pub(crate) fn ignore(&mut self, reason: &str, records: u64) {
         if records > 0 {
             *self.ignored.entry(reason.to_owned()).or_default() += records;
+        }
+    }
+
+    pub(crate) fn quarantine(&mut self, reason: &str, records: u64) {
+        if records > 0 {
+            self.quarantined += records;
+            *self.reasons.entry(reason.to_owned()).or_default() += records;
         }
     }
 
@@ -34,8 +46,9 @@ impl Counts {
     pub(crate) fn add(&mut self, other: Self) {
         self.rows_in += other.rows_in;
         self.rows_out += other.rows_out;
-        self.quarantined += other.quarantined;
+        other.reasons.into_iter().for_each(|(reason, records)| self.quarantine(&reason, records));
         self.bytes += other.bytes;
+        self.newest_us = self.newest_us.max(other.newest_us);
         other.ignored.into_iter().for_each(|(reason, records)| self.ignore(&reason, records));
         other.notes.into_iter().for_each(|(note, times)| self.note(note, times));
     }
@@ -59,9 +72,17 @@ pub(crate) struct Tally {
     pub version_from: Option<u64>,
     pub version_to: Option<u64>,
     pub committed: bool,
+    /// Versions written, quarantine's left out.
+    pub commits: u64,
+    /// How much of what was there when the run began has been read.
+    pub extent: Option<Extent>,
+    /// Records that the source holds and the table does not yet.
+    pub lag_records: Option<u64>,
     pub conflicts: u64,
     pub bytes_written: u64,
     pub positions: BTreeMap<String, i64>,
+    /// Gaps passed over, in commits of this run.
+    pub gaps: Vec<PassedGap>,
     /// Notes said once, in their order of text.
     pub remarks: BTreeSet<String>,
     /// Records of no feed, by topic.
@@ -104,6 +125,11 @@ impl Tally {
             rows_out: self.counts.rows_out,
             rows_quarantined: self.counts.quarantined,
             rows_ignored: self.counts.ignored,
+            quarantined: self.counts.reasons,
+            commits: self.commits,
+            bytes_read: self.counts.bytes,
+            lag_records: self.lag_records,
+            source_time_ms: self.counts.newest_us.map(|newest| newest / 1000),
             rows_inserted: self.counts.rows_out,
             version_from: self.version_from,
             version_to: self.version_to,
@@ -114,6 +140,7 @@ impl Tally {
             mode: "append".to_owned(),
             reason,
             notes,
+            gaps: self.gaps,
             error,
             ..DatasetReport::default()
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use tributary_fault::nearest;
 
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::origin::Origin;
 use crate::registry::REGISTRY;
 use crate::resolve::{Given, Source};
@@ -142,6 +142,6 @@ fn toml_form(kind: Kind) -> &'static str {
         Kind::Size | Kind::Duration => "in quotes, or a number without",
         Kind::Instant => "in quotes, or a TOML date or time with its zone",
         Kind::List(_) => "an array of texts in quotes",
-        Kind::Text | Kind::Name | Kind::Path | Kind::Location | Kind::Choice(_) => "in quotes",
+        Kind::Text | Kind::Name | Kind::Path | Kind::Location | Kind::Property | Kind::Choice(_) => "in quotes",
     }
 }

@@ -137,8 +137,14 @@ fn toml_value(setting: &Setting) -> String {
     match setting.kind {
         Kind::Switch | Kind::Count { .. } => text.to_owned(),
         Kind::List(_) => format!("[{}]", quoted(text)),
-        Kind::Text | Kind::Name | Kind::Path | Kind::Location | Kind::Size | Kind::Duration | Kind::Instant | Kind::Choice(_) => {
-            quoted(text)
-        }
+        Kind::Text
+        | Kind::Name
+        | Kind::Path
+        | Kind::Location
+        | Kind::Size
+        | Kind::Duration
+        | Kind::Instant
+        | Kind::Property
+        | Kind::Choice(_) => quoted(text),
     }
 }

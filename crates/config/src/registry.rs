@@ -1,5 +1,6 @@
 //! The list. Adding a setting is adding one entry here, then rewriting the generated pages.
 
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::error::Error;
 use crate::resolve::Resolved;
 use crate::setting::{Group, Program, Reach, Setting};
-use crate::value::{ByteSize, Field, Layer, Location, LogFormat, Name, OnGap, Output};
+use crate::value::{ByteSize, Field, Layer, Location, LogFormat, Name, OnGap, Output, Properties};
 
 /// Declares every setting: a field of [`Settings`], an entry of [`REGISTRY`], and how one fills the other.
 macro_rules! settings {
@@ -106,7 +107,7 @@ settings! {
         example: "data/checkpoints",
         value_name: "PATH|URL",
         group: Group::Places,
-        programs: Program::RUNS,
+        programs: &[Program::Run, Program::Doctor, Program::Bronze, Program::Silver, Program::Gold],
         differs: Some(("chkpnt", "there is nothing to keep outside the tables")),
     }
 
@@ -117,6 +118,42 @@ settings! {
         short: Some('p'),
         group: Group::Places,
         programs: Program::PIPELINES,
+    }
+
+    /// Kafka brokers to begin with, `host:port` separated by commas, for feeds that name none.
+    kafka_bootstrap: Option<String> = {
+        example: "broker-1:9092,broker-2:9092",
+        value_name: "HOST:PORT",
+        group: Group::Places,
+        programs: Program::SOURCES,
+    }
+
+    /// Consumer group of continuous runs, for feeds that name none; otherwise `tributary-<pipeline>`. A drain joins no group.
+    kafka_group: Option<String> = {
+        example: "lakehouse",
+        value_name: "GROUP",
+        group: Group::Places,
+        programs: Program::SOURCES,
+    }
+
+    /// Property of the Kafka client as librdkafka names it, for example `security.protocol=SASL_SSL`. May be repeated.
+    ///
+    /// Passwords belong in `.env` or the environment, where pairs are separated by commas: a command line can be seen by others.
+    /// What exactly-once reading decides cannot be set: `group.id`, `isolation.level` and the like.
+    kafka_property: Properties = {
+        example: "security.protocol=SASL_SSL",
+        value_name: "NAME=VALUE",
+        secret: true,
+        group: Group::Places,
+        programs: Program::SOURCES,
+    }
+
+    /// URL of the schema registry for Avro records, for feeds that name none.
+    schema_registry: Option<Location> = {
+        example: "http://registry:8081",
+        value_name: "URL",
+        group: Group::Places,
+        programs: Program::SOURCES,
     }
 
     /// Which layers run: bronze, silver, gold, or all, one after the other, each drained before the next.
@@ -199,6 +236,8 @@ settings! {
     }
 
     /// The instant that `current_date` and `current_timestamp` mean in gold queries, so that a replay gives the same rows; otherwise the start of the run.
+    ///
+    /// Bronze and silver do not depend on it: bronze notes when a record was really taken up, and silver rows follow from the events alone.
     as_of: Option<DateTime<Utc>> = {
         example: "2024-05-01",
         value_name: "INSTANT",
@@ -218,6 +257,16 @@ settings! {
     report: Option<PathBuf> = {
         example: "report.json",
         value_name: "FILE",
+        group: Group::Output,
+        programs: Program::RUNS,
+    }
+
+    /// Serve metrics for Prometheus at `/metrics` and health at `/health` on this address while a continuous run goes on.
+    ///
+    /// Nothing is served unless it is set. There is no encryption and no password: listen where only those can reach who may.
+    metrics_listen: Option<SocketAddr> = {
+        example: "127.0.0.1:9464",
+        value_name: "ADDR:PORT",
         group: Group::Output,
         programs: Program::RUNS,
     }

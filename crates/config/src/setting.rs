@@ -141,6 +141,8 @@ pub enum Program {
     Ddl,
     /// `tributary validate`
     Validate,
+    /// `tributary doctor`
+    Doctor,
     /// `tributary show`
     Show,
     /// `tributary quarantine`
@@ -162,6 +164,7 @@ impl Program {
         Self::Setup,
         Self::Ddl,
         Self::Validate,
+        Self::Doctor,
         Self::Show,
         Self::Quarantine,
         Self::Sql,
@@ -171,11 +174,13 @@ impl Program {
     ];
     /// Those that move data.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
+    /// Those that reach for sources.
+    pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Bronze];
     /// Those that read pipeline files.
     pub(crate) const PIPELINES: &'static [Self] =
-        &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Bronze, Self::Silver, Self::Gold];
+        &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Doctor, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that print rows.
-    pub(crate) const PRINTS: &'static [Self] = &[Self::Setup, Self::Validate, Self::Show, Self::Quarantine, Self::Sql];
+    pub(crate) const PRINTS: &'static [Self] = &[Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Sql];
 
     /// What a person types.
     pub const fn command(self) -> &'static str {
@@ -184,6 +189,7 @@ impl Program {
             Self::Setup => "tributary setup",
             Self::Ddl => "tributary ddl",
             Self::Validate => "tributary validate",
+            Self::Doctor => "tributary doctor",
             Self::Show => "tributary show",
             Self::Quarantine => "tributary quarantine",
             Self::Sql => "tributary sql",

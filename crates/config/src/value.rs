@@ -4,8 +4,10 @@ mod choice;
 mod duration;
 mod location;
 mod name;
+mod property;
 mod size;
 
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 pub use choice::{Layer, LogFormat, OnGap, Output};
 pub use location::Location;
 pub use name::Name;
+pub use property::Properties;
 pub use size::ByteSize;
 
 /// What a setting's text must look like.
@@ -39,8 +42,12 @@ pub enum Kind {
     Size,
     /// A length of time.
     Duration,
+    /// An address and a port to listen on.
+    Listen,
     /// An instant.
     Instant,
+    /// A name and a value with `=` between.
+    Property,
     /// On or off.
     Switch,
     /// One of these words.
@@ -66,7 +73,9 @@ impl Kind {
             Self::Count { min, max } => format!("a whole number from {min} to {max}"),
             Self::Size => "a size of at least 32MiB such as 512MiB, 1GiB or 2GB; a bare number is bytes".into(),
             Self::Duration => "a time such as 15 (seconds), 500ms, 15s, \"15 seconds\" or \"1 minute 30 seconds\"".into(),
+            Self::Listen => "an address and a port such as 127.0.0.1:9464 or [::]:9464".into(),
             Self::Instant => "an instant such as 2024-05-01T12:00:00Z, or a day such as 2024-05-01 (its start in UTC)".into(),
+            Self::Property => "a name, `=` and a value".into(),
             Self::Switch => "true or false".into(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::List(of) => format!("a list, each {}", of.expected()),
@@ -238,6 +247,18 @@ impl Parse for Duration {
     }
 }
 
+impl Parse for SocketAddr {
+    const KIND: Kind = Kind::Listen;
+
+    fn parse(text: &str) -> Result<Self, NotOfKind> {
+        text.trim().parse().map_err(|_| NotOfKind)
+    }
+
+    fn show(&self) -> String {
+        quoted(&self.to_string())
+    }
+}
+
 impl Parse for DateTime<Utc> {
     const KIND: Kind = Kind::Instant;
 
@@ -291,6 +312,15 @@ mod tests {
         assert_eq!(u64::parse("1_000"), Ok(1000));
         assert_eq!(u64::parse("-1"), Err(NotOfKind));
         assert_eq!(u64::parse("1.5"), Err(NotOfKind));
+    }
+
+    #[test]
+    fn an_address_to_listen_on_has_a_port() {
+        assert_eq!(SocketAddr::parse(" 127.0.0.1:9464 ").map(|at| Parse::show(&at)), Ok("\"127.0.0.1:9464\"".into()));
+        assert!(SocketAddr::parse("[::]:9464").is_ok());
+        for wrong in ["127.0.0.1", "9464", "localhost:9464", ""] {
+            assert_eq!(SocketAddr::parse(wrong), Err(NotOfKind), "{wrong}");
+        }
     }
 
     #[test]

@@ -113,6 +113,20 @@ pub struct KafkaSource {
     pub properties: BTreeMap<String, String>,
 }
 
+impl KafkaSource {
+    /// Consumer properties that exactly-once reading decides, with who decides them instead.
+    pub const RESERVED_PROPERTIES: &[(&str, &str)] = &[
+        ("bootstrap.servers", "it is given as `bootstrap`"),
+        ("group.id", "it is given as `group`"),
+        ("enable.auto.commit", "positions ride in the table's commits"),
+        ("enable.auto.offset.store", "positions ride in the table's commits"),
+        ("auto.offset.reset", "a missing position is decided by `starting` and by the setting `on_gap`"),
+        ("isolation.level", "only committed records are read"),
+        ("enable.partition.eof", "a run's end is fixed when it begins"),
+        ("partition.assignment.strategy", "partitions move one by one (cooperative-sticky)"),
+    ];
+}
+
 /// Where a partition without a position in the table begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -19,6 +19,9 @@ pub struct DatasetReport {
     pub rows_quarantined: u64,
     /// Of those, the ones left out, by reason (`tombstone`, `heartbeat`, `duplicate`, …).
     pub rows_ignored: BTreeMap<String, u64>,
+    /// `rows_quarantined` by reason code or rule.
+    #[serde(default)]
+    pub quarantined: BTreeMap<String, u64>,
     /// Rows of the target added.
     pub rows_inserted: u64,
     /// Rows of the target changed.
@@ -35,6 +38,21 @@ pub struct DatasetReport {
     pub version_to: Option<u64>,
     /// Positions reached, by source.
     pub positions: BTreeMap<String, i64>,
+    /// Versions written.
+    #[serde(default)]
+    pub commits: u64,
+    /// Bytes of the records taken up; 0 where tables are read.
+    #[serde(default)]
+    pub bytes_read: u64,
+    /// Records that the source holds and the table does not yet, where the source can tell.
+    #[serde(default)]
+    pub lag_records: Option<u64>,
+    /// The newest time, at their source, of the records taken up: milliseconds since 1970.
+    #[serde(default)]
+    pub source_time_ms: Option<i64>,
+    /// How far the table is behind what it reads, in seconds of the source's time.
+    #[serde(default)]
+    pub lag_seconds: Option<u64>,
     /// Bytes of files written.
     pub bytes_written: u64,
     /// Lost races that were planned again.
@@ -47,8 +65,28 @@ pub struct DatasetReport {
     pub reason: String,
     /// Things a person should know (undeclared decimal scale, schema change, …).
     pub notes: Vec<String>,
+    /// Records a source no longer had, passed over by choice and recorded with the commit that passed them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<PassedGap>,
     /// The error, its code and its exit code, when it failed.
     pub error: Option<ReportedError>,
+}
+
+/// Records that a source no longer had, passed over by choice.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PassedGap {
+    /// The feed.
+    pub feed: String,
+    /// Its topic, where the source has topics.
+    pub topic: Option<String>,
+    /// The partition.
+    pub partition: i32,
+    /// First missing position.
+    pub from: i64,
+    /// First position not missing.
+    pub until: i64,
+    /// `earliest` or `latest`.
+    pub choice: String,
 }
 
 /// How a dataset's run ended.

@@ -25,13 +25,28 @@ fn all() -> Vec<Error> {
         Error::NoSource { feed: feed(), source_name: "queue".into() },
         Error::Source { feed: feed(), source_name: "queue".into(), source: "connection refused".into() },
         Error::SourceOrder { feed: feed(), source_name: "queue".into(), partition: 2, found: 7, from: 9, until: 20 },
-        Error::Gap { feed: feed(), table: table(), partition: 2, position: 3, earliest: 5, end: 8, from: 3, until: 5 },
+        Error::Gap { feed: feed(), table: table(), place: "partition 2".into(), position: 3, earliest: 5, end: 8, from: 3, until: 5 },
         Error::NotBronze { table: table(), column: "_ingested_at".into() },
         Error::Ledger { table: table(), domain: "tributary.files.orders.3".into() },
         Error::Busy { table: table(), app_id: "tributary:custom:orders:2".into() },
         Error::Conflict { table: table(), attempts: 8, source: Conflict::Metadata { version: 12 } },
         Error::Cancelled,
         Error::Counts { table: table(), rows_in: 9, rows_out: 5, quarantined: 2, ignored: 1 },
+        Error::KafkaLeftOut { feed: feed() },
+        Error::KafkaSettings {
+            feed: feed(),
+            reason: "the property `sasl.mechanims` does not exist or has a value that is not accepted".into(),
+        },
+        Error::TopicTwice { topic: "shop.orders".into(), feed: feed(), other: "all".into() },
+        Error::TopicMissing { feed: feed(), topic: "shop.orders".into(), bootstrap: "broker:9092".into() },
+        Error::KafkaAway {
+            bootstrap: "broker:9092".into(),
+            doing: "listing topics".into(),
+            seconds: 30,
+            reason: "connection refused".into(),
+        },
+        Error::KafkaRefused { bootstrap: "broker:9092".into(), doing: "listing topics".into(), reason: "authentication failed".into() },
+        Error::KafkaPartition { topic: "shop.orders".into(), partition: 2, reason: "the offset is out of range".into() },
     ]
 }
 

@@ -6,6 +6,14 @@ mod custom;
 mod damage;
 mod errors;
 mod files;
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(feature = "kafka")]
+mod kafka_continuous;
+#[cfg(feature = "kafka")]
+mod kafka_crash;
+#[cfg(feature = "kafka")]
+mod kafka_gaps;
 mod overlap;
 mod quarantine;
 mod recordings;

@@ -96,7 +96,7 @@ fn check_kafka(findings: &mut Findings, path: &Path, kafka: &KafkaSource, decode
             findings.refuse_empty(&at.field(field), value, "the value");
         }
     }
-    for (property, reason) in RESERVED_KAFKA_PROPERTIES {
+    for (property, reason) in KafkaSource::RESERVED_PROPERTIES {
         if kafka.properties.contains_key(*property) {
             findings.add(at.field("properties").field(*property), Error::KafkaProperty { property: (*property).to_owned(), reason });
         }
@@ -106,17 +106,6 @@ fn check_kafka(findings: &mut Findings, path: &Path, kafka: &KafkaSource, decode
         findings.add(path.field("decode"), Error::OptionWithoutEffect { option: "decode csv", with, why: "use decode json, avro or raw" });
     }
 }
-
-/// Consumer properties that exactly-once reading decides.
-const RESERVED_KAFKA_PROPERTIES: &[(&str, &str)] = &[
-    ("bootstrap.servers", "it is given as `bootstrap`"),
-    ("group.id", "it is given as `group`"),
-    ("enable.auto.commit", "positions ride in the table's commits"),
-    ("enable.auto.offset.store", "positions ride in the table's commits"),
-    ("auto.offset.reset", "a missing position is decided by `starting` and by the setting `on_gap`"),
-    ("isolation.level", "only committed records are read"),
-    ("enable.partition.eof", "a run's end is fixed when it begins"),
-];
 
 fn check_dialect(findings: &mut Findings, path: &Path, csv: &CsvOptions) {
     for (setting, value) in [("delimiter", csv.delimiter), ("quote", csv.quote)] {
