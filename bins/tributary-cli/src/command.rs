@@ -77,7 +77,7 @@ fn setup() -> Command {
 fn ddl() -> Command {
     Command::new("ddl")
         .about("Print a table's CREATE TABLE statement, every name back-quoted")
-        .after_help("Examples:\n  tributary ddl silver.orders\n  tributary ddl bronze.shop_orders -w data/lake > orders.sql")
+        .after_help("Examples:\n  tributary ddl silver.orders\n  tributary ddl bronze.orders -w data/lake > orders.sql")
         .arg(Arg::new("table").value_name("TABLE").required(true).help("schema.table"))
         .args(arguments(Program::Ddl))
 }
@@ -161,7 +161,7 @@ fn quarantine() -> Command {
             Command::new("show")
                 .about("Records of one quarantine table")
                 .after_help(
-                    "Examples:\n  tributary quarantine show shop_orders\n  tributary quarantine show shop_orders --reason bad_json -n 3",
+                    "Examples:\n  tributary quarantine show shop_orders\n  tributary quarantine show shop_orders --reason broken_json -n 3",
                 )
                 .arg(Arg::new("name").value_name("NAME").required(true).help("The feed or table whose quarantine it is"))
                 .arg(Arg::new("reason").long("reason").value_name("REASON").help("Only records with this reason"))

@@ -13,6 +13,7 @@ mod ddl;
 pub mod demo;
 mod failure;
 mod logging;
+mod next;
 mod opened;
 mod output;
 mod page;

@@ -34,7 +34,7 @@ impl Voice {
 /// Sends log events to the standard error. Only binaries do this, once.
 pub fn install(settings: &Settings) -> Result<(), Failure> {
     let filter = EnvFilter::builder().parse(&settings.log_filter).map_err(|_| Error::LogFilter { filter: settings.log_filter.clone() })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
     // a second call in one process (a test) keeps the first subscriber
     let _ = match Voice::of(settings) {
         Voice::Json => builder.json().try_init(),

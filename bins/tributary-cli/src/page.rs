@@ -18,6 +18,8 @@ pub fn print(matches: &ArgMatches) -> Outcome {
         return start::print(&codes());
     }
     let mut umbrella = command::umbrella();
+    // gives each command its full name
+    umbrella.build();
     if let Some(command) = umbrella.find_subcommand_mut(topic) {
         return start::print(&command.render_long_help().to_string());
     }

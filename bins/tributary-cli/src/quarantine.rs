@@ -1,14 +1,17 @@
 //! `tributary quarantine`: what could not become rows, and why.
 
+use std::sync::Arc;
+
 use clap::ArgMatches;
-use tributary::Lake;
+use futures::stream;
 use tributary::arrow::array::{Array, AsArray, RecordBatch};
 use tributary::arrow::datatypes::Int64Type;
+use tributary::{Lake, TableName};
 use tributary_config::Loaded;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{batch, text, whole};
-use crate::{opened, output, sql, start};
+use crate::{opened, output, start};
 
 /// The schema of every quarantine table.
 const SCHEMA: &str = "quarantine";
@@ -23,7 +26,13 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
         "list" => output::rows(output, &start::block_on(list(&lake))?),
         _ => start::block_on(async {
             let query = records(&lake, matches).await?;
-            sql::query(&lake, &query, output).await
+            let frame = tributary::sql::query(&lake, &query).await?;
+            let schema = Arc::new(frame.schema().as_arrow().clone());
+            let mut found = vec![readable(&RecordBatch::new_empty(schema))?];
+            for batch in frame.collect().await.map_err(tributary::sql::Error::run)? {
+                found.push(readable(&batch)?);
+            }
+            output::stream(output, found[0].schema(), stream::iter(found.into_iter().map(Ok::<_, Failure>))).await
         }),
     }
 }
@@ -69,7 +78,7 @@ struct Columns {
 
 impl Columns {
     async fn of(lake: &Lake, name: &str) -> Result<Self, Failure> {
-        let schema = lake.table(&table(name)).await?.schema();
+        let schema = lake.table(&TableName::new(SCHEMA, name).to_string()).await?.schema();
         let has = |column: &str| schema.column_with_name(column).is_some();
         Ok(Self { reason: if has("reason") { "reason" } else { "rule" }, first_seen: has("first_seen"), superseded: has(SUPERSEDED) })
     }
@@ -95,6 +104,24 @@ async fn records(lake: &Lake, matches: &ArgMatches) -> Result<String, Failure> {
     }
     let limit = matches.get_one::<u64>("limit").copied().unwrap_or(20);
     Ok(format!("{query} LIMIT {limit}"))
+}
+
+/// Keys and values as a person reads them: bytes that are text as that text, others in hexadecimal after `0x`.
+fn readable(rows: &RecordBatch) -> Result<RecordBatch, Failure> {
+    let schema = rows.schema();
+    let columns = schema.fields().iter().zip(rows.columns()).map(|(field, column)| {
+        let column = match column.as_binary_opt::<i32>() {
+            Some(bytes) => text(bytes.iter().map(|value| value.map(shown))),
+            None => Arc::clone(column),
+        };
+        (field.name().as_str(), column)
+    });
+    batch(columns.collect())
+}
+
+fn shown(bytes: &[u8]) -> String {
+    let hexadecimal = || bytes.iter().fold("0x".to_owned(), |text, byte| text + &format!("{byte:02x}"));
+    std::str::from_utf8(bytes).map_or_else(|_| hexadecimal(), str::to_owned)
 }
 
 fn table(name: &str) -> String {

@@ -8,7 +8,7 @@ use tributary_config::{Inputs, Loaded, Program, load, normalise};
 
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
-use crate::{command, completions, ddl, demo, page, quarantine, run, setup, show, sql, validate};
+use crate::{command, completions, ddl, demo, next, page, quarantine, run, setup, show, sql, validate};
 
 /// Runs the umbrella and tells what the shell shall see.
 pub fn umbrella(inputs: &Inputs) -> u8 {
@@ -71,7 +71,9 @@ fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: i
         return print(&loaded.print_config());
     }
     logging::install(&loaded.settings)?;
-    match act(&loaded) {
+    let outcome = act(&loaded)
+        .map_err(|failure| Failure { next: failure.next.as_deref().map(|next| next::at_the_same_places(next, matches)), ..failure });
+    match outcome {
         Err(failure) if voice == Voice::Json && program.moves_data() => {
             eprintln!("{}", failure.json());
             Ok(failure.exit_code.code())

@@ -35,6 +35,7 @@ mod file_scan;
 mod history;
 mod ids;
 mod lake;
+mod limit_above;
 mod live_files;
 mod log;
 mod log_cache;

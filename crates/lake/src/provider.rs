@@ -12,8 +12,8 @@ use deltalake::DeltaTable;
 use deltalake::delta_datafusion::{DeltaScanConfig, DeltaScanNext};
 use deltalake::kernel::Snapshot;
 
-use crate::Error;
 use crate::log::Log;
+use crate::{Error, limit_above};
 
 /// Reads one snapshot through the Delta library; writing through it is not possible.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl TableProvider for SnapshotTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         self.delta.update_datafusion_session(session)?;
-        self.scan.scan(session, projection, filters, limit).await
+        Ok(limit_above::keep(self.scan.scan(session, projection, filters, limit).await?))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {

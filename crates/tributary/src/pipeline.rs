@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tributary_bronze::RecordSource;
+use tributary_gold_agg::sources_of;
 use tributary_lake::datafusion::error::Result as QueryResult;
 use tributary_lake::datafusion::logical_expr::ScalarUDF;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
@@ -57,7 +58,7 @@ impl Pipeline {
     /// assert!(errors.contains("shop.yml:2") && errors.contains("feeds"), "{errors}");
     /// ```
     pub fn from_yaml(files: &[(&str, &str)]) -> Result<Self, Error> {
-        let spec = tributary_specs::Pipeline::from_files(files)?;
+        let spec = tributary_specs::Pipeline::from_files_with(files, |query| sources_of(query).map_err(|error| error.to_string()))?;
         PipelineBuilder { pipeline: Self { spec, ..Self::default() } }.build()
     }
 
@@ -204,7 +205,7 @@ impl PipelineBuilder {
         let Self { mut pipeline } = self;
         for gold in &mut pipeline.spec.gold {
             if gold.sources.is_empty() && !pipeline.builds.contains_key(&gold.table) {
-                gold.sources = tributary_gold_agg::sources_of(&gold.query)?;
+                gold.sources = sources_of(&gold.query).map_err(|error| of_view(error, &gold.table))?;
             }
         }
         pipeline.spec.respell_sources();
@@ -218,6 +219,14 @@ impl PipelineBuilder {
         if let Some(build) = build {
             self.pipeline.builds.insert(table.clone(), build);
         }
+    }
+}
+
+/// What is wrong with a query, with the name of its view.
+fn of_view(error: tributary_gold_agg::Error, table: &TableName) -> tributary_gold_agg::Error {
+    match error {
+        tributary_gold_agg::Error::Query { reason, .. } => tributary_gold_agg::Error::Query { table: Some(table.clone()), reason },
+        other => other,
     }
 }
 

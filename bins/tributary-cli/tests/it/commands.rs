@@ -203,6 +203,7 @@ fn bad_lines_are_in_quarantine_and_can_be_read_there() {
     let reason = list[0]["reason"].as_str().unwrap();
     let shown = shop.json(&["quarantine", "show", "shop_orders", "--reason", reason, "-o", "json"]);
     assert_eq!((shown.len(), &shown[0]["line"]), (1, &Value::from(1)));
+    assert_eq!(shown[0]["value"], "{\"id\":3,\"status\":", "what came is shown as the text it is");
     assert!(shop.json(&["quarantine", "show", "shop_orders", "--reason", "no such reason", "-o", "json"]).is_empty());
 }
 
@@ -312,6 +313,9 @@ fn errors_name_the_thing_a_next_command_and_a_page() {
     assert!(said.contains("\n  next: ") && said.contains("\n  page: tributary help CL0001\n"), "{said}");
     let said = shop.says(2, &["run", "--pipeline", "no.yml"]);
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["code"], "CL0001");
+    shop.says(0, &["run", "--warehouse", "elsewhere/lake"]);
+    let said = shop.says(2, &["sql", "--warehouse", "elsewhere/lake", "select * from silver.none"]);
+    assert!(said.contains("\n  next: tributary show tables --warehouse elsewhere/lake\n"), "{said}");
     shop.says(2, &["run", "--no-such-flag"]);
     shop.says(2, &[]);
 }
@@ -321,6 +325,7 @@ fn help_pages_completions_and_versions_are_printed() {
     let shop = Shop::new();
     assert!(shop.says(0, &["--help"]).contains("Examples:"));
     assert!(shop.says(0, &["help", "run"]).contains("--starting-version"));
+    assert!(shop.says(0, &["help", "run"]).contains("Usage: tributary run [OPTIONS]"));
     assert!(shop.says(0, &["run", "--help"]).contains("TRIBUTARY_WAREHOUSE"));
     assert!(shop.says(0, &["completions", "bash"]).contains("tributary"));
     assert!(shop.says(0, &["--version"]).starts_with("tributary "));

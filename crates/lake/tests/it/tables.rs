@@ -416,6 +416,28 @@ async fn a_filter_reads_the_rows_it_names_and_a_session_queries_them() -> Result
     Ok(())
 }
 
+/// A scan of no column is answered from the log's row counts; the library's node for it swallowed the limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_holds_also_where_no_column_is_read() -> Result<()> {
+    let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
+    append_until(&lake, 1).await?;
+    let session = lake.session();
+    session.register_table("numbers", open(&lake).await?.provider().await?)?;
+    for (query, rows) in [
+        ("select 1 from numbers", 2),
+        ("select 1 from numbers limit 1", 1),
+        ("select 1 from numbers limit 5 offset 1", 1),
+        ("select a.x from (select 1 as x from numbers limit 1) a, (select 2 as y from numbers) b", 2),
+    ] {
+        let batches = session.sql(query).await?.collect().await?;
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), rows, "{query}");
+    }
+    let batches =
+        session.sql("select (select 1 from numbers limit 1) as one, (select count(*) from numbers) as all").await?.collect().await?;
+    assert_eq!(crate::shop::sorted_lines(&batches), ["1|2"]);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn history_tells_who_did_what_and_the_positions_that_rode_along() -> Result<()> {
     let lake = lake_with_ids(Arc::new(InMemory::new()), 1);

@@ -50,6 +50,25 @@ async fn layers_run_alone_and_meet_in_tables() {
     assert_eq!(shop::content(&lake).await, shop::content(&whole).await);
 }
 
+#[test]
+fn queries_that_cannot_be_read_are_told_with_every_other_mistake_and_its_place() {
+    let text = "
+name: shop
+gold:
+  - {table: gold.a, query: select 1 frm x}
+  - {table: gold.b, query: delete from gold.a}
+  - {table: gold.c, query: select 1 as one, pase: 1}
+  - {table: gold.d, query: select * from silver.none}
+";
+    let told = tributary::Pipeline::from_yaml(&[("shop.yml", text)]).expect_err("four mistakes").to_string();
+    for part in ["shop.yml:4:28: gold[0].query", "shop.yml:5:28: gold[1].query", "gold[2].pase", "silver.none"] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    let view = tributary::GoldSpec::new("gold.a".parse().expect("a name"), "select 1 frm x");
+    let told = tributary::Pipeline::builder("shop").gold(view).build().expect_err("no query").to_string();
+    assert!(told.contains("gold.a"), "{told}");
+}
+
 #[tokio::test]
 async fn an_unknown_dataset_in_only_is_refused_with_the_nearest_name() {
     let lake = shop::open(Arc::new(InMemory::new()));
