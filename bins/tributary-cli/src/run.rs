@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use tributary::{BatchBounds, ExitCode, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
+use tributary::{BatchBounds, ExitCode, KafkaOptions, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
 use tributary_config::{Layer as LayerChoice, Loaded, OnGap as OnGapChoice, Program, Settings};
 
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
+use crate::metrics::{Observer, Server};
 use crate::run_report::RunOutcome;
-use crate::{opened, progress, start};
+use crate::{opened, progress, signals, start};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
 pub fn run(loaded: &Loaded) -> Outcome {
@@ -19,7 +20,9 @@ pub fn run(loaded: &Loaded) -> Outcome {
         Ok(Done::Ran(report)) => RunOutcome::Ran(report),
         Err(failure) => RunOutcome::Failed(failure),
     };
-    let exit_code = outcome.exit_code(settings.exit_code_if_nothing_new);
+    // a continuous run ends because it was told to: that there was nothing new is no reason to skip anything
+    let nothing_new = settings.exit_code_if_nothing_new.filter(|_| !settings.stream);
+    let exit_code = outcome.exit_code(nothing_new);
     if let Some(file) = &settings.report {
         outcome.write(file, exit_code)?;
     }
@@ -46,39 +49,30 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
     }
     let lake = opened::lake(settings)?;
     options.progress = progress::sink(voice, settings.stream);
-    let cancel = options.cancel.clone();
-    start::block_on(async {
-        let interrupts = tokio::spawn(async move {
-            interrupted().await;
-            cancel.cancel();
-            interrupted().await;
-            // a second interrupt does not wait for the next safe point: to the tables a kill is as safe
-            std::process::exit(ExitCode::Failed.code().into());
-        });
-        let report = lake.run(&pipeline, options).await;
-        interrupts.abort();
-        Ok(Done::Ran(Box::new(report?)))
-    })
+    if let Some(address) = settings.metrics_listen.filter(|_| settings.stream) {
+        let observer = Arc::new(Observer::new(chosen(&pipeline, &options)));
+        let server = Server::start(address, Arc::clone(&observer)).map_err(|source| Error::Listen { address, source })?;
+        progress::listening(voice, server.address());
+        options.progress = progress::both(options.progress, observer);
+    }
+    signals::end_with(&options.cancel)?;
+    start::block_on(async { Ok(Done::Ran(Box::new(lake.run(&pipeline, options).await?))) })
 }
 
-/// Waits for Ctrl-C or, on Unix, a termination.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminated.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+/// The datasets that these options run.
+fn chosen(pipeline: &Pipeline, options: &RunOptions) -> Vec<(String, Layer)> {
+    let spec = pipeline.spec();
+    let all = (spec.feeds.iter().map(|feed| (Layer::Bronze, &feed.table)))
+        .chain(spec.silver.iter().map(|silver| (Layer::Silver, &silver.table)))
+        .chain(spec.gold.iter().map(|gold| (Layer::Gold, &gold.table)));
+    let wanted = |layer: &Layer, table: &TableName| {
+        options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table))
+    };
+    all.filter(|(layer, table)| wanted(layer, table)).map(|(layer, table)| (table.to_string(), layer)).collect()
 }
 
 /// The settings as the library takes them.
-fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result<RunOptions, Failure> {
+pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result<RunOptions, Failure> {
     let data = settings.data_root();
     let base_data_path = opened::folder(&data).ok_or_else(|| Error::DataPath { location: data.to_string() })?;
     let mode = if settings.stream { Mode::Continuous { every: settings.processing_time } } else { Mode::Drain };
@@ -94,6 +88,13 @@ fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result
             records_max: settings.max_records_per_trigger.map(|count| count.get()),
         },
         starting_version: settings.starting_version,
+        kafka: KafkaOptions {
+            bootstrap: settings.kafka_bootstrap.clone(),
+            group: Some(settings.kafka_group.clone().unwrap_or_else(|| format!("tributary-{}", pipeline.spec().name))),
+            properties: settings.kafka_property.values().clone(),
+            registry: settings.schema_registry.as_ref().map(|url| url.as_str().to_owned()),
+            ..KafkaOptions::default()
+        },
         on_gap: match settings.on_gap {
             OnGapChoice::Stop => OnGap::Stop,
             OnGapChoice::Earliest => OnGap::Earliest,

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
+use tributary_fault::nearest;
+
 use crate::dotenv::DotenvEntry;
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::origin::Origin;
 use crate::registry::REGISTRY;
 use crate::resolve::{Given, Source, Warning};

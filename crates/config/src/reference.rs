@@ -144,6 +144,7 @@ fn toml_value(setting: &Setting) -> String {
         | Kind::Size
         | Kind::Duration
         | Kind::Instant
+        | Kind::Listen
         | Kind::Property
         | Kind::Choice(_) => quoted(text),
     }

@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 
 use clap::ArgMatches;
+use tributary_fault::nearest;
 
 use crate::dotenv::Dotenv;
 use crate::error::{Error, Refusal};
 use crate::inputs::Inputs;
-use crate::nearest::nearest;
 use crate::origin::Origin;
 use crate::registry::{REGISTRY, Settings};
 use crate::setting::{Program, Setting};
