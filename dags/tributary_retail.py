@@ -11,7 +11,7 @@ no clean-up, and a run that was killed is made good by the next.
   has no position yet, so a backfill never moves a position back.
 
 Settings come from the environment of the worker: `TRIBUTARY_WAREHOUSE`, `TRIBUTARY_KAFKA_BOOTSTRAP` and the rest of
-docs/reference/settings.md; `TRIBUTARY_PIPELINE` names the pipeline file. The programs are looked for in `TRIBUTARY_BIN`, else on
+docs/reference/settings.md; `TRIBUTARY_PIPELINE` names the pipeline file. The programs are looked for in `LAYER_PROGRAMS`, else on
 the path.
 """
 
@@ -28,7 +28,7 @@ A_PERSON_MUST_ACT = {2: "a person must change something", 3: "an expectation wit
 
 def run(layer: str, params: dict) -> None:
     """Runs one layer's program; its exit code decides what becomes of the task."""
-    folder = os.environ.get("TRIBUTARY_BIN", "")
+    folder = os.environ.get("LAYER_PROGRAMS", "")
     program = os.path.join(folder, f"tributary-{layer}")
     command = [program, "--exit-code-if-nothing-new", str(NOTHING_NEW), "--log-format", "json"]
     if params["only"]:

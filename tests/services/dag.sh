@@ -9,9 +9,10 @@ airflow="${TRIBUTARY_SERVICES_DIR:-$HOME/.cache/tributary-services}/airflow/bin"
 "$root/tests/services/install.sh" airflow >&2
 for program in bronze silver gold; do [ -x "$binaries/tributary-$program" ] || { echo "no $binaries/tributary-$program: build it first" >&2; exit 2; }; done
 
-work="$(mktemp -d)"; trap 'rm -rf "$work"' EXIT
+work="$(mktemp -d)"; trap '[ -n "${KEEP:-}" ] || rm -rf "$work"' EXIT
 export AIRFLOW_HOME="$work/airflow" AIRFLOW__CORE__LOAD_EXAMPLES=False AIRFLOW__CORE__DAGS_FOLDER="$root/dags" PATH="$airflow:$PATH"
-export AIRFLOW__CORE__UNIT_TEST_MODE=False PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE=1
+unset TRIBUTARY_SERVICES_DIR TRIBUTARY_RUN_DIR # not settings of the programs, which refuse what they do not know
 airflow db migrate > "$work/migrate.log" 2>&1 || { tail -20 "$work/migrate.log"; exit 1; }
 
 # The recorded events in two parts, the second dropped before the second run.
@@ -24,10 +25,13 @@ head -n 12000 "$work/all.jsonl" > "$work/raw/shop/part-1.jsonl"
 
 # turn NAME BINARIES: one run of the DAG; prints the states of its tasks, "bronze=success gold=success silver=success"
 turn() {
-  TRIBUTARY_BIN="$2" airflow dags test tributary_retail "2026-01-0$turns" > "$work/$1.log" 2>&1 || true
-  airflow tasks states-for-dag-run tributary_retail "$(airflow dags list-runs tributary_retail --output json 2>/dev/null |
-    python3 -c 'import json,sys; print(max(json.load(sys.stdin), key=lambda run: run["logical_date"] or "")["run_id"])')" --output json 2>/dev/null |
-    python3 -c 'import json,sys; print(" ".join(sorted(f"{task["task_id"]}={task["state"]}" for task in json.load(sys.stdin))))'
+  LAYER_PROGRAMS="$2" airflow dags test tributary_retail "2026-01-0$turns" > "$work/$1.log" 2>&1 || true
+  python3 - "$AIRFLOW_HOME/airflow.db" <<'PY'
+import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute(
+    "select task_id, state from task_instance where run_id = (select run_id from dag_run order by id desc limit 1) order by task_id")
+print(" ".join(f"{task}={state}" for task, state in rows))
+PY
 }
 expect() {
   if [ "$2" = "$3" ]; then printf '%-12s %s\n' "$1" "$2"; else printf '%s: %s, but should be %s\n' "$1" "$2" "$3"; tail -40 "$work/$1.log"; exit 1; fi
