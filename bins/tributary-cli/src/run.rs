@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tributary::{BatchBounds, ExitCode, KafkaOptions, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
+use tributary::{BatchBounds, KafkaOptions, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
 use tributary_config::{Layer as LayerChoice, Loaded, OnGap as OnGapChoice, Program, Settings};
 
 use crate::failure::{Error, Failure, Outcome};
