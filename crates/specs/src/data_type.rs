@@ -310,7 +310,7 @@ impl Reader<'_> {
 
 fn unknown_word(word: &str) -> String {
     let names = SIMPLE.iter().flat_map(|(_, names)| *names).chain(&["decimal", "array", "map", "struct"]).copied();
-    match crate::nearest::nearest(word, names) {
+    match tributary_fault::nearest(word, names) {
         Some(near) => format!("there is no type {word}; did you mean {near}?"),
         None => format!("there is no type {word}"),
     }

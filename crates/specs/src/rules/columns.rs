@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use tributary_fault::nearest;
+
 use super::Findings;
 use crate::column::Column;
 use crate::data_type::DataType;
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::problem::Path;
 
 /// Columns that readers of a change feed add.

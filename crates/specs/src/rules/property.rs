@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tributary_fault::nearest;
+
 use super::Findings;
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::problem::Path;
 use crate::properties::{DELETE_MEMORY_SECONDS, OURS, REFUSED};
 

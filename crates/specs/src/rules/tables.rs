@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use tributary_fault::nearest;
+
 use super::{Findings, Unread};
 use crate::error::Error;
 use crate::graph::{self, DatasetRef, Layer};
-use crate::nearest::nearest;
 use crate::pipeline::Pipeline;
 use crate::problem::Path;
 use crate::table_name::TableName;

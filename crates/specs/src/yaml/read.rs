@@ -1,10 +1,10 @@
 //! A node against the JSON schema: every mistake with its place, and the JSON value that is left.
 
 use serde_json::{Map, Value as Json};
+use tributary_fault::nearest;
 
 use crate::data_type::DataType;
 use crate::error::Error;
-use crate::nearest::nearest;
 use crate::problem::Path;
 use crate::table_name::TableName;
 use crate::yaml::node::{At, Entry, Node, Value};
