@@ -14,8 +14,8 @@ use futures::TryStreamExt;
 use tributary::arrow::array::RecordBatch;
 use tributary::{DatasetReport, ExitCode, Lake, OpenOptions, Pipeline, RunOptions, RunReport, Status, TableName};
 
-pub use compare::{Cell, Comparison};
-pub use expected::{Expected, ExpectedTable, Server, gunzip};
+pub use compare::{Cell, Comparison, compare};
+pub use expected::{Expected, ExpectedTable, Server, SourceColumn, gunzip};
 
 const RETAIL: &str = include_str!("../../../../pipelines/retail.yml");
 const SHOP_EVENTS: &[u8] = include_bytes!("../../../../tests/fixtures/debezium/postgres-big-workload.jsonl.gz");
@@ -200,7 +200,7 @@ async fn check_table(lake: &Lake, expected: &Expected, check: &Check) -> Result<
     let table = lake.table(&check.silver.to_string()).await.map_err(text)?;
     let batches: Vec<RecordBatch> = table.scan().await.map_err(text)?.try_collect().await.map_err(text)?;
     let (live, closed) = if check.history { open_rows(&batches)? } else { (batches, 0) };
-    let comparison = compare::compare(expected.server(), source, &live, &check.known);
+    let comparison = compare(expected.server(), source, &live, &check.known);
     let periods = if check.history { format!("  ({closed} closed periods beside them)") } else { String::new() };
     let verdict = if comparison.equal() { "equals source" } else { "DIFFERS from source" };
     let mut lines = format!("{}  {} rows, {} columns  {verdict}{periods}", check.silver, comparison.rows, comparison.columns);

@@ -1,0 +1,75 @@
+//! What happens in the databases: transactions made from a seed, the same ones in the same order for the same seed.
+//!
+//! A workload keeps a model of which keys live, so that its statements always find the rows they are about.
+
+mod depot;
+mod perform;
+mod shop;
+mod values;
+
+pub use depot::Depot;
+pub use perform::{Performed, perform};
+pub use shop::Shop;
+
+/// Whether the connectors lose something, and so whether the workload shall touch what they lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Nothing is lost.
+    Fidelity,
+    /// Connectors as people run them; the workload touches all that those lose.
+    Hostile,
+}
+
+impl Profile {
+    /// Its name in files and texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fidelity => "fidelity",
+            Self::Hostile => "hostile",
+        }
+    }
+}
+
+/// Statements that stand or fall together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transaction {
+    /// One statement each, without semicolon.
+    pub statements: Vec<String>,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// How a transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Its rows stay.
+    Commit,
+    /// It leaves no trace.
+    Rollback,
+    /// Every statement is a transaction of its own (DDL).
+    Each,
+}
+
+/// Transactions without end.
+pub trait Workload: Send {
+    /// The next transaction.
+    fn next(&mut self) -> Transaction;
+
+    /// Rows that show, in every partition, that all before them has been delivered. No later transaction touches them.
+    fn markers(&self) -> Vec<String>;
+
+    /// Keys of rows that a truncate took, as `table: key`; no later transaction brings such a key back.
+    fn truncated(&self) -> &[String];
+}
+
+/// All that is appointed has happened after so many transactions.
+pub const LEAST: u64 = 400;
+/// How many marker rows a table gets: enough that each of three partitions has some.
+const MARKERS: u64 = 24;
+/// Numbers of marker rows begin here; no other key is as large.
+const MARKER_FIRST: u64 = 900_000_000_000;
+
+/// Whether a record's key is that of a marker row.
+pub fn is_marker(key: &str) -> bool {
+    key.contains(":9000000000") || key.contains("\"MARKER\"")
+}
