@@ -27,7 +27,7 @@ pub fn umbrella() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommands([run(), setup(), ddl(), validate(), show(), quarantine(), sql(), demo(), completions(), help()])
+        .subcommands([run(), setup(), ddl(), validate(), doctor(), show(), quarantine(), sql(), demo(), completions(), help()])
 }
 
 /// A layer's own binary: the same settings, one layer.
@@ -52,11 +52,17 @@ pub fn layer(program: Program) -> Command {
 fn run() -> Command {
     Command::new("run")
         .about("Bring bronze, silver and gold up to date, layer by layer")
+        .long_about(
+            "Bring bronze, silver and gold up to date, layer by layer, with what is there now, and exit.\n\n\
+             With --stream go on: each dataset is run as soon as what it reads has moved. SIGTERM and SIGINT end the run within 10 \
+             seconds: what is read is committed. A second one ends it at once, which is as safe as a kill.",
+        )
         .after_help(
             "Examples:\n  \
              tributary run -p pipeline.yml -w data/lake\n  \
              tributary run --layer silver --only silver.orders\n  \
              tributary run --stream --processing-time '30 seconds'\n  \
+             tributary run --stream --metrics-listen 127.0.0.1:9464\n  \
              tributary run --exit-code-if-nothing-new 99 --report report.json\n  \
              tributary run --print-config",
         )
@@ -87,6 +93,19 @@ fn validate() -> Command {
         .about("Check a pipeline and say what it would do; touches nothing")
         .after_help("Examples:\n  tributary validate -p pipeline.yml\n  tributary validate --output json")
         .args(arguments(Program::Validate))
+}
+
+fn doctor() -> Command {
+    Command::new("doctor")
+        .about("Look at everything a run needs before the first one, a line each with the next command")
+        .long_about(
+            "Look at everything a run needs, a line each: settings and where they come from, the pipeline, whether the warehouse \
+             lets objects be created, read, listed and deleted and refuses a second creation, the catalogue, the clock, room for \
+             what spills, and of every feed whether its source is there and can be read.\n\n\
+             Exits 0 when all is well and 2 when anything failed. It writes one object into the warehouse and deletes it.",
+        )
+        .after_help("Examples:\n  tributary doctor -p pipeline.yml -w data/lake\n  tributary doctor --output json")
+        .args(arguments(Program::Doctor))
 }
 
 fn show() -> Command {

@@ -99,6 +99,50 @@ pub enum Error {
         /// As it was given, secrets hidden.
         location: String,
     },
+    /// CL0014. The warehouse's store does not let us do what every run must do.
+    #[error("the store of {location} failed at {action}")]
+    Store {
+        /// As it was given, secrets hidden.
+        location: String,
+        /// What was tried.
+        action: String,
+        /// Why.
+        #[source]
+        source: tributary::object_store::Error,
+    },
+    /// CL0015. The warehouse's store lets an object be created a second time. Two runs at once would overwrite each other's commits.
+    #[error("the store of {location} creates an object a second time: two runs at once would destroy each other's commits")]
+    NotAtomic {
+        /// As it was given, secrets hidden.
+        location: String,
+    },
+    /// CL0016. There is less room for what spills than a run may hold in memory.
+    #[error("{} has {} MiB free, and {} MiB may be in memory when a run begins to spill", folder.display(), free >> 20, wanted >> 20)]
+    Disk {
+        /// Where queries spill.
+        folder: PathBuf,
+        /// Bytes free.
+        free: u64,
+        /// Bytes wanted.
+        wanted: u64,
+    },
+    /// CL0017. Clocks are apart, so that commit times would not say when things happened.
+    #[error("this machine's clock and {other} are {seconds} s apart")]
+    Clock {
+        /// The other clock.
+        other: String,
+        /// How far.
+        seconds: i64,
+    },
+    /// CL0013. Nothing can be served at the address of `--metrics-listen`: it is taken, not this machine's, or its port is reserved.
+    #[error("metrics cannot be served at {address}")]
+    Listen {
+        /// As it was given.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
 }
 
 impl Fault for Error {
@@ -114,7 +158,12 @@ impl Fault for Error {
             | Self::NoPage { .. }
             | Self::LogFilter { .. }
             | Self::DataPath { .. }
-            | Self::NoWarehouse { .. } => FaultClass::BadInput,
+            | Self::NoWarehouse { .. }
+            | Self::Store { .. }
+            | Self::NotAtomic { .. }
+            | Self::Disk { .. }
+            | Self::Clock { .. }
+            | Self::Listen { .. } => FaultClass::BadInput,
         }
     }
 
@@ -132,6 +181,11 @@ impl Fault for Error {
             Self::Demo { .. } => "CL0010",
             Self::DataPath { .. } => "CL0011",
             Self::NoWarehouse { .. } => "CL0012",
+            Self::Listen { .. } => "CL0013",
+            Self::Store { .. } => "CL0014",
+            Self::NotAtomic { .. } => "CL0015",
+            Self::Disk { .. } => "CL0016",
+            Self::Clock { .. } => "CL0017",
         })
     }
 
@@ -143,6 +197,9 @@ impl Fault for Error {
             Self::NoPage { .. } => "tributary help codes".to_owned(),
             Self::LogFilter { .. } | Self::DataPath { .. } => "tributary run --help".to_owned(),
             Self::NoWarehouse { .. } => "tributary run --warehouse PATH".to_owned(),
+            Self::Listen { .. } => "tributary run --stream --metrics-listen 127.0.0.1:9464".to_owned(),
+            Self::Disk { .. } => "tributary run --base-checkpoint-path PATH".to_owned(),
+            Self::Store { .. } | Self::NotAtomic { .. } | Self::Clock { .. } => "tributary doctor".to_owned(),
             Self::Io { .. } | Self::Rows(_) | Self::Demo { .. } => format!("tributary help {}", self.code()),
         })
     }
@@ -226,6 +283,15 @@ mod tests {
             Error::Demo { reason: "capture.jsonl cannot be read".into() },
             Error::DataPath { location: "s3://bucket/raw".into() },
             Error::NoWarehouse { location: "data/lake".into() },
+            Error::Store {
+                location: "data/lake".into(),
+                action: "creating an object".into(),
+                source: tributary::object_store::Error::Generic { store: "S3", source: "access denied".into() },
+            },
+            Error::NotAtomic { location: "s3://bucket/lake".into() },
+            Error::Disk { folder: "/tmp".into(), free: 100 << 20, wanted: 1 << 30 },
+            Error::Clock { other: "the store's clock".into(), seconds: 300 },
+            Error::Listen { address: ([127, 0, 0, 1], 9464).into(), source: io::Error::new(io::ErrorKind::AddrInUse, "address in use") },
         ]
     }
 

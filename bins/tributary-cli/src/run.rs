@@ -65,9 +65,8 @@ fn chosen(pipeline: &Pipeline, options: &RunOptions) -> Vec<(String, Layer)> {
     let all = (spec.feeds.iter().map(|feed| (Layer::Bronze, &feed.table)))
         .chain(spec.silver.iter().map(|silver| (Layer::Silver, &silver.table)))
         .chain(spec.gold.iter().map(|gold| (Layer::Gold, &gold.table)));
-    let wanted = |layer: &Layer, table: &TableName| {
-        options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table))
-    };
+    let wanted =
+        |layer: &Layer, table: &TableName| options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table));
     all.filter(|(layer, table)| wanted(layer, table)).map(|(layer, table)| (table.to_string(), layer)).collect()
 }
 

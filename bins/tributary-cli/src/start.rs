@@ -8,7 +8,7 @@ use tributary_config::{Inputs, Loaded, Program, load, normalise};
 
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
-use crate::{command, completions, ddl, demo, next, page, quarantine, run, setup, show, sql, validate};
+use crate::{command, completions, ddl, demo, doctor, next, page, quarantine, run, setup, show, sql, validate};
 
 /// Runs the umbrella and tells what the shell shall see.
 pub fn umbrella(inputs: &Inputs) -> u8 {
@@ -19,6 +19,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("run", matches)) => with_settings(Program::Run, matches, inputs, run::run),
         Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
         Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
+        Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, doctor::doctor),
         Some(("validate", matches)) => with_settings(Program::Validate, matches, inputs, validate::validate),
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))

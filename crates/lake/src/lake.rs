@@ -124,6 +124,26 @@ impl Lake {
         opened.map(|opened| Table::new(self.clone(), log, opened)).transpose()
     }
 
+    /// The latest version of a table, or none when there is no such table. From a known version on only the commits after it are
+    /// asked for, which costs one question when there is none.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn latest_version(&self, name: &TableName, known: Option<u64>) -> Result<Option<u64>> {
+        let log = self.log(name)?;
+        let Some(mut version) = known else {
+            return match log.versions().await {
+                Ok(versions) => Ok(Some(versions.latest)),
+                Err(Error::NoTable { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
+        };
+        while log.is_there(version + 1).await? {
+            version += 1;
+        }
+        Ok(Some(version))
+    }
+
     /// Creates a table as declared, or opens the one that is there when it is compatible and may be written to. A table of ours
     /// made by an older release is brought up to date by one commit of metadata and protocol.
     ///

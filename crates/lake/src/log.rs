@@ -116,6 +116,15 @@ impl Log {
         }
     }
 
+    /// Whether there is a commit file of this version.
+    pub(crate) async fn is_there(&self, version: u64) -> Result<bool> {
+        match self.store.head(&self.path(version)).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(Error::store(format!("looking at version {version} of {}", self.table), error)),
+        }
+    }
+
     /// Adds a commit file unless one of that version is there.
     pub(crate) async fn put(&self, version: u64, lines: Vec<u8>) -> Result<(), object_store::Error> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };

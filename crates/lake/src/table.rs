@@ -249,13 +249,22 @@ impl Table {
     /// # Errors
     /// [`Error::NotAppendOnly`] when a commit in the range removed rows, [`Error::NoVersion`] when its log is gone.
     pub async fn appended(&self, from_exclusive: Option<u64>, to_inclusive: u64) -> Result<SendableRecordBatchStream> {
+        let files = self.added(from_exclusive, to_inclusive).await?;
+        Ok(read_files::stream(self.log(), files, self.schema()))
+    }
+
+    /// The files that [`Self::appended`] reads, with their statistics.
+    ///
+    /// # Errors
+    /// As [`Self::appended`].
+    pub async fn added(&self, from_exclusive: Option<u64>, to_inclusive: u64) -> Result<Vec<DataFile>> {
         let first = from_exclusive.map_or(0, |version| version + 1);
         let mut files = Vec::new();
         for version in first..=to_inclusive {
             let Some(actions) = self.log().actions(version).await? else {
                 if from_exclusive.is_none() && version == 0 {
                     let table = self.at_version(to_inclusive).await?;
-                    return Ok(read_files::stream(self.log(), table.files().await?, self.schema()));
+                    return table.files().await;
                 }
                 return Err(self.no_version(version).await);
             };
@@ -269,7 +278,7 @@ impl Table {
                 }
             }
         }
-        Ok(read_files::stream(self.log(), files, self.schema()))
+        Ok(files)
     }
 
     /// Live data files with their statistics.

@@ -126,6 +126,17 @@ impl Lake {
         crate::session::session(&self.inner).await
     }
 
+    /// The object store of the lake and where in it the lake begins.
+    ///
+    /// ```
+    /// let lake = tributary::Lake::open("memory://", Default::default())?;
+    /// assert_eq!(lake.stores().root().scheme(), "memory");
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    pub fn stores(&self) -> &Stores {
+        self.inner.stores()
+    }
+
     /// The same lake with the clock and memory of a run, where those differ.
     pub(crate) fn for_run(&self, options: &RunOptions) -> Result<Self, Error> {
         if options.clock.is_none() && options.memory_limit.is_none() {

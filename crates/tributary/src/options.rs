@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
-use tributary_bronze::OnGap;
+use tributary_bronze::{Extent, KafkaOptions, OnGap};
 use tributary_lake::{Clock, SystemClock};
 use tributary_specs::{DatasetReport, Layer, TableName};
 
@@ -85,11 +85,12 @@ pub struct RunOptions {
     pub mode: Mode,
     /// Bytes for this run, where it differs from the lake's.
     pub memory_limit: Option<usize>,
-    /// The instant that `now()` and `current_date()` mean in gold queries, where it is not the clock's.
+    /// The instant that `now()` and `current_date()` mean in gold queries, where it is not the clock's. Silver refuses to ask for
+    /// the time, so nothing else depends on it.
     pub as_of: Option<DateTime<Utc>>,
     /// The clock of this run, where it differs from the lake's.
     pub clock: Option<Arc<dyn Clock>>,
-    /// Ends the run at the next safe point; a cancelled run is as safe as a killed one.
+    /// Ends the run: what is read is committed, within some seconds; a cancelled run is as safe as a killed one.
     pub cancel: CancellationToken,
     /// Told of what happens.
     pub progress: Arc<dyn ProgressSink>,
@@ -99,6 +100,8 @@ pub struct RunOptions {
     pub batch: BatchBounds,
     /// Version of a source table to start from where the target has no position yet.
     pub starting_version: u64,
+    /// How Kafka topics are read; the run itself sets whether as a drain or continuously.
+    pub kafka: KafkaOptions,
     /// What to do where a record source no longer has the records after the stored position. Default: stop.
     pub on_gap: OnGap,
 }
@@ -117,6 +120,7 @@ impl Default for RunOptions {
             base_data_path: PathBuf::from("data/raw"),
             batch: BatchBounds::default(),
             starting_version: 0,
+            kafka: KafkaOptions::default(),
             on_gap: OnGap::Stop,
         }
     }
@@ -153,9 +157,9 @@ pub enum Mode {
     /// When what was there at its start has gone through.
     #[default]
     Drain,
-    /// When it is cancelled; it looks for news this often.
+    /// When it is cancelled.
     Continuous {
-        /// From one start to the next.
+        /// No dataset begins twice within this time; feeds, and tables of others that are read, are looked at this often.
         every: Duration,
     },
 }
@@ -207,6 +211,12 @@ pub enum ProgressEvent {
         records: u64,
         /// Bytes of those records.
         bytes: u64,
+        /// How much of what was there when the run began has been read, where that is known.
+        extent: Option<Extent>,
+        /// The newest time, at their source, of the records read: milliseconds since 1970.
+        source_time_ms: Option<i64>,
+        /// Records that the source holds and the table does not yet, where the source can tell.
+        lag_records: Option<u64>,
     },
     /// A dataset has ended.
     DatasetFinished {
@@ -214,6 +224,35 @@ pub enum ProgressEvent {
         layer: Layer,
         /// What it did.
         report: Box<DatasetReport>,
+    },
+    /// A dataset of a continuous run has failed and is tried again.
+    DatasetWaits {
+        /// Which.
+        table: TableName,
+        /// Its layer.
+        layer: Layer,
+        /// How often it has failed in a row.
+        failures: u32,
+        /// How long it is left alone.
+        after: Duration,
+    },
+    /// A dataset of a continuous run is not run any more: it failed, or what it reads did, and a person must mend that.
+    DatasetStopped {
+        /// Which.
+        table: TableName,
+        /// Its layer.
+        layer: Layer,
+        /// The dataset that failed: itself, or one that it reads.
+        because_of: TableName,
+    },
+    /// What a dataset of a continuous run reads has moved on, or the dataset has.
+    LagChanged {
+        /// Which.
+        table: TableName,
+        /// Its layer.
+        layer: Layer,
+        /// How far it is behind, in seconds of the source's time; none = that cannot be told.
+        seconds: Option<u64>,
     },
 }
 

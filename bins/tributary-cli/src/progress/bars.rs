@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{HumanBytes, HumanCount, MultiProgress, ProgressBar, ProgressStyle};
+use chrono::Utc;
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tributary::{DatasetReport, ProgressEvent, ProgressSink, Status};
 
-use super::summary;
+use super::advance::Advance;
+use super::{stopped, summary, waits};
 
 /// Draws on the standard error, a line a dataset; a continuous run moves the same lines again.
 pub struct Bars {
@@ -29,10 +31,14 @@ impl Bars {
         line.enable_steady_tick(Duration::from_millis(120));
     }
 
-    fn advance(&self, table: &str, records: u64, bytes: u64) {
+    fn advance(&self, table: &str, advance: &Advance) {
         let line = self.line(table);
-        let rate = records as f64 / line.elapsed().as_secs_f64().max(0.001);
-        line.set_message(format!("{} records, {}, {rate:.0}/s", HumanCount(records), HumanBytes(bytes)));
+        line.set_message(advance.text(line.elapsed(), Utc::now()));
+    }
+
+    /// A line of its own above the moving ones.
+    fn say(&self, text: &str) {
+        let _ = self.lines.println(text);
     }
 
     fn finish(&self, report: &DatasetReport) {
@@ -47,7 +53,7 @@ impl Bars {
         restyle(&line, &format!("{mark} {{prefix:<32}} {{wide_msg}}"));
         line.finish_with_message(summary(report));
         for note in &report.notes {
-            let _ = self.lines.println(format!("  note: {}: {note}", report.table));
+            self.say(&format!("  note: {}: {note}", report.table));
         }
     }
 
@@ -68,9 +74,14 @@ fn restyle(line: &ProgressBar, template: &str) {
 impl ProgressSink for Bars {
     fn event(&self, event: &ProgressEvent) {
         match event {
-            ProgressEvent::PhaseStarted { .. } => {}
+            ProgressEvent::PhaseStarted { .. } | ProgressEvent::LagChanged { .. } => {}
             ProgressEvent::DatasetStarted { table, layer } => self.start(&table.to_string(), &layer.to_string()),
-            ProgressEvent::DatasetAdvanced { table, records, bytes } => self.advance(&table.to_string(), *records, *bytes),
+            ProgressEvent::DatasetAdvanced { table, records, bytes, extent, source_time_ms, lag_records: _ } => {
+                let advance = Advance { records: *records, bytes: *bytes, extent: *extent, source_time_ms: *source_time_ms };
+                self.advance(&table.to_string(), &advance);
+            }
+            ProgressEvent::DatasetWaits { table, failures, after, .. } => self.say(&waits(table, *failures, *after)),
+            ProgressEvent::DatasetStopped { table, because_of, .. } => self.say(&stopped(table, because_of)),
             ProgressEvent::DatasetFinished { report, .. } => self.finish(report),
         }
     }

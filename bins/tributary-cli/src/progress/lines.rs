@@ -4,7 +4,7 @@ use chrono::{SecondsFormat, Utc};
 use serde_json::{Value, json};
 use tributary::{ProgressEvent, ProgressSink, RunReport, Status};
 
-use super::summary;
+use super::{stopped, summary, waits};
 use crate::start;
 
 /// A line when a dataset has ended.
@@ -16,13 +16,20 @@ pub struct Text {
 
 impl ProgressSink for Text {
     fn event(&self, event: &ProgressEvent) {
-        if let ProgressEvent::DatasetFinished { report, .. } = event
-            && !(self.only_news && report.status == Status::NothingNew)
-        {
-            say(&format!("{}  {}\n", report.table, summary(report)));
-            for note in &report.notes {
-                say(&format!("  note: {note}\n"));
+        match event {
+            ProgressEvent::DatasetFinished { report, .. } if !(self.only_news && report.status == Status::NothingNew) => {
+                say(&format!("{}  {}\n", report.table, summary(report)));
+                for note in &report.notes {
+                    say(&format!("  note: {note}\n"));
+                }
             }
+            ProgressEvent::DatasetWaits { table, failures, after, .. } => say(&format!("{}\n", waits(table, *failures, *after))),
+            ProgressEvent::DatasetStopped { table, because_of, .. } => say(&format!("{}\n", stopped(table, because_of))),
+            ProgressEvent::DatasetFinished { .. }
+            | ProgressEvent::PhaseStarted { .. }
+            | ProgressEvent::DatasetStarted { .. }
+            | ProgressEvent::DatasetAdvanced { .. }
+            | ProgressEvent::LagChanged { .. } => {}
         }
     }
 }
@@ -36,12 +43,24 @@ pub struct Json {
 
 impl ProgressSink for Json {
     fn event(&self, event: &ProgressEvent) {
-        let news = matches!(event, ProgressEvent::DatasetFinished { report, .. } if report.status != Status::NothingNew);
-        if let Some(mut object) = object(event).filter(|_| news || !self.only_news) {
-            object["time"] = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true).into();
-            say(&format!("{object}\n"));
+        let news = match event {
+            ProgressEvent::DatasetFinished { report, .. } => report.status != Status::NothingNew,
+            ProgressEvent::DatasetWaits { .. } | ProgressEvent::DatasetStopped { .. } => true,
+            ProgressEvent::PhaseStarted { .. }
+            | ProgressEvent::DatasetStarted { .. }
+            | ProgressEvent::DatasetAdvanced { .. }
+            | ProgressEvent::LagChanged { .. } => false,
+        };
+        if let Some(object) = object(event).filter(|_| news || !self.only_news) {
+            say_json(object);
         }
     }
+}
+
+/// An object with the time it is said.
+pub fn say_json(mut object: Value) {
+    object["time"] = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true).into();
+    say(&format!("{object}\n"));
 }
 
 /// Progress is never a reason for a run to fail.
@@ -56,7 +75,20 @@ fn object(event: &ProgressEvent) -> Option<Value> {
             json!({ "event": "dataset_started", "table": table.to_string(), "layer": layer.to_string() })
         }
         // a line a slice would be most of the log; the end of the dataset has the sum
-        ProgressEvent::DatasetAdvanced { .. } => return None,
+        ProgressEvent::DatasetAdvanced { .. } | ProgressEvent::LagChanged { .. } => return None,
+        ProgressEvent::DatasetWaits { table, layer, failures, after } => json!({
+            "event": "dataset_waits",
+            "table": table.to_string(),
+            "layer": layer.to_string(),
+            "failures": failures,
+            "seconds": after.as_secs_f64(),
+        }),
+        ProgressEvent::DatasetStopped { table, layer, because_of } => json!({
+            "event": "dataset_stopped",
+            "table": table.to_string(),
+            "layer": layer.to_string(),
+            "because_of": because_of.to_string(),
+        }),
         ProgressEvent::DatasetFinished { layer, report } => {
             json!({ "event": "dataset_finished", "layer": layer.to_string(), "report": report })
         }

@@ -1,11 +1,14 @@
 //! What a run says while it runs and when it has ended.
 
+mod advance;
 mod bars;
 mod lines;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use tributary::{DatasetReport, RunReport, Status};
+use tributary::{DatasetReport, ProgressEvent, ProgressSink, RunReport, Status, TableName};
 
 use crate::failure::Failure;
 use crate::logging::Voice;
@@ -19,6 +22,41 @@ pub fn sink(voice: Voice, continuous: bool) -> Sink {
         Voice::Text => Arc::new(lines::Text { only_news: continuous }),
         Voice::Json => Arc::new(lines::Json { only_news: continuous }),
     }
+}
+
+/// Tells two sinks, one after the other.
+pub fn both(first: Sink, second: Sink) -> Sink {
+    Arc::new(Both(first, second))
+}
+
+#[derive(Debug)]
+struct Both(Sink, Sink);
+
+impl ProgressSink for Both {
+    fn event(&self, event: &ProgressEvent) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+}
+
+/// Says where metrics are served.
+pub fn listening(voice: Voice, address: SocketAddr) {
+    match voice {
+        Voice::Json => lines::say_json(serde_json::json!({ "event": "metrics_served", "address": address.to_string() })),
+        Voice::Bars | Voice::Text => eprintln!("metrics at http://{address}/metrics, health at http://{address}/health"),
+    }
+}
+
+/// That a dataset is tried again.
+fn waits(table: &TableName, failures: u32, after: Duration) -> String {
+    let times = if failures > 1 { format!(", after {failures} failures in a row") } else { String::new() };
+    format!("{table}  is tried again in {} s{times}", after.as_secs_f64().ceil())
+}
+
+/// That a dataset is not run any more.
+fn stopped(table: &TableName, because_of: &TableName) -> String {
+    let why = if table == because_of { "a person must mend it".to_owned() } else { format!("it reads `{because_of}`") };
+    format!("{table}  is stopped: {why}; the others go on")
 }
 
 /// The last words of a run.
@@ -76,6 +114,9 @@ fn summary(report: &DatasetReport) -> String {
             }
             if report.rows_quarantined > 0 {
                 text.push_str(&format!(", {} quarantined", report.rows_quarantined));
+            }
+            if let Some(lag) = report.lag_seconds.filter(|lag| *lag > 0) {
+                text.push_str(&format!(", {lag} s behind its source"));
             }
             format!("{text}, {}", seconds(report.millis))
         }

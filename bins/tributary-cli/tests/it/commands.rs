@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tributary_config::{Inputs, Program};
 
-const PIPELINE: &str = "
+pub const PIPELINE: &str = "
 name: shop
 feeds:
   - name: shop_orders
@@ -29,23 +29,23 @@ gold:
 ";
 
 /// A working folder with a pipeline, its file drops and its warehouse.
-struct Shop {
+pub struct Shop {
     folder: tempfile::TempDir,
 }
 
 impl Shop {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let shop = Self { folder: tempfile::tempdir().unwrap() };
         shop.write("pipeline.yml", PIPELINE);
         shop.write("data/raw/orders/1.jsonl", "{\"id\":1,\"status\":\"new\",\"seq\":1}\n{\"id\":2,\"status\":\"new\",\"seq\":1}\n");
         shop
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         std::fs::write(self.path(name), text).unwrap();
     }
@@ -57,18 +57,18 @@ impl Shop {
     }
 
     /// What a command prints when it exits with a code.
-    fn says(&self, code: i32, arguments: &[&str]) -> String {
+    pub fn says(&self, code: i32, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.command(arguments);
         let (out, err) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
         assert_eq!(status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
         format!("{out}{err}")
     }
 
-    fn json(&self, arguments: &[&str]) -> Vec<Value> {
+    pub fn json(&self, arguments: &[&str]) -> Vec<Value> {
         self.says(0, arguments).lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
     }
 
-    fn versions(&self) -> Vec<(String, u64)> {
+    pub fn versions(&self) -> Vec<(String, u64)> {
         let tables = self.json(&["show", "tables", "-o", "json"]);
         tables.iter().map(|table| (table["table"].as_str().unwrap().to_owned(), table["version"].as_u64().unwrap())).collect()
     }
@@ -173,7 +173,7 @@ fn a_query_that_fails_while_it_runs_says_why_and_exits_by_its_class() {
     let said = shop.says(2, &["sql", "select id / (seq - 1) as x from silver.orders"]);
     assert!(said.contains("error[TR0108]: the query failed: "), "{said}");
     assert!(
-        shop.says(2, &["sql", "select date_format(current_timestamp(), 'yyyy')"]).contains("error[TR0102]: the function `date_format`")
+        shop.says(2, &["sql", "select date_format(current_timestamp(), 'yyyy')"]).contains("error[SQ0002]: the function `date_format`")
     );
     let piped = Command::new("sh")
         .args(["-c", "echo 'select 1 as one' | \"$0\" sql - -o csv", env!("CARGO_BIN_EXE_tributary")])
@@ -335,7 +335,7 @@ fn help_pages_completions_and_versions_are_printed() {
 #[test]
 fn every_code_has_its_page() {
     let shop = Shop::new();
-    for code in ["CF0001", "CL0001", "TR0102", "LK0003"] {
+    for code in ["CF0001", "CL0001", "SQ0002", "LK0003"] {
         assert!(shop.says(0, &["help", code]).contains(code), "{code}");
         assert!(shop.says(0, &["help", &code.to_lowercase()]).contains(code), "{code}");
     }

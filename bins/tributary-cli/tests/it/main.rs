@@ -2,3 +2,6 @@
 
 mod captures;
 mod commands;
+mod doctor;
+mod scrape;
+mod stream;

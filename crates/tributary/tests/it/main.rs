@@ -4,5 +4,7 @@ mod api;
 mod crash;
 mod documents;
 mod lake;
+mod setup;
 mod shop;
+mod stream;
 mod workspace;

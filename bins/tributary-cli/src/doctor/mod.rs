@@ -1,0 +1,63 @@
+//! `tributary doctor`: what a run needs, looked at before the first byte, a line a thing.
+
+mod finding;
+mod machine;
+mod sources;
+mod store;
+
+use tributary::{ExitCode, Pipeline};
+use tributary_config::{Loaded, Origin, Reach};
+
+use crate::failure::{Failure, Outcome};
+use crate::{opened, run, start};
+
+pub use finding::Finding;
+
+/// Looks at everything and prints a line each; exit 2 when anything is wrong.
+pub fn doctor(loaded: &Loaded) -> Outcome {
+    let settings = &loaded.settings;
+    let mut findings = vec![Finding::ok("settings", "", said(loaded))];
+    let pipeline = match opened::pipeline(settings) {
+        Ok(pipeline) => {
+            findings.push(Finding::ok("pipeline", &pipeline.spec().name, contents(&pipeline)));
+            Some(pipeline)
+        }
+        Err(failure) => {
+            findings.push(Finding::failed("pipeline", "", failure));
+            None
+        }
+    };
+    let findings = start::block_on(async {
+        store::check(settings, pipeline.as_ref(), &mut findings).await;
+        findings.push(machine::disk(settings));
+        if let Some(pipeline) = &pipeline {
+            match run::options(loaded.program, settings, pipeline) {
+                Ok(options) => sources::check(settings, pipeline, &options, &mut findings).await,
+                Err(failure) => findings.push(Finding::failed("sources", "", failure)),
+            }
+        }
+        Ok::<_, Failure>(findings)
+    })?;
+    finding::print(settings.output, &findings)?;
+    let failed = findings.iter().any(Finding::is_failure);
+    Ok(if failed { ExitCode::BadInput.code() } else { ExitCode::Done.code() })
+}
+
+/// Which settings someone gave, and where.
+fn said(loaded: &Loaded) -> String {
+    let given: Vec<String> = loaded
+        .program
+        .settings()
+        .filter(|setting| setting.reach != Reach::CommandLine)
+        .filter_map(|setting| match loaded.origin(setting.name) {
+            Origin::Default => None,
+            origin => Some(format!("{} ({origin})", setting.name)),
+        })
+        .collect();
+    if given.is_empty() { "all as by default".to_owned() } else { format!("given: {}", given.join(", ")) }
+}
+
+fn contents(pipeline: &Pipeline) -> String {
+    let spec = pipeline.spec();
+    format!("valid: {} feeds, {} silver and {} gold datasets", spec.feeds.len(), spec.silver.len(), spec.gold.len())
+}

@@ -1,0 +1,287 @@
+//! What a run has the layers do: one piece of work is the feeds that are read together, or one silver or gold dataset.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{Semaphore, mpsc};
+use tributary_bronze::KafkaMode;
+use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
+use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
+
+use crate::report::{Finished, millis};
+use crate::{Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions};
+
+/// One piece of work, by indexes into the pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Work {
+    Feeds(Vec<usize>),
+    Silver(usize),
+    Gold(usize),
+}
+
+impl Work {
+    pub(super) fn layer(&self) -> Layer {
+        match self {
+            Self::Feeds(_) => Layer::Bronze,
+            Self::Silver(_) => Layer::Silver,
+            Self::Gold(_) => Layer::Gold,
+        }
+    }
+
+    pub(super) fn tables<'a>(&self, pipeline: &'a Pipeline) -> Vec<&'a TableName> {
+        let spec = pipeline.spec();
+        match self {
+            Self::Feeds(feeds) => feeds.iter().map(|feed| &spec.feeds[*feed].table).collect(),
+            Self::Silver(index) => vec![&spec.silver[*index].table],
+            Self::Gold(index) => vec![&spec.gold[*index].table],
+        }
+    }
+
+    pub(super) fn sources<'a>(&self, pipeline: &'a Pipeline) -> &'a [TableName] {
+        match self {
+            Self::Feeds(_) => &[],
+            Self::Silver(index) => &pipeline.spec().silver[*index].sources,
+            Self::Gold(index) => &pipeline.spec().gold[*index].sources,
+        }
+    }
+}
+
+/// A table that has a new version.
+pub(super) type Moved = (TableName, u64);
+
+/// A run and all it was given: whoever does a piece of its work holds it.
+pub(super) struct Run {
+    pub lake: Lake,
+    pub pipeline: Pipeline,
+    pub options: RunOptions,
+    pub id: String,
+    /// Silver and gold datasets at work at once.
+    tables: Semaphore,
+    /// Bytes of each silver dataset at work.
+    silver_bytes: usize,
+    moved: Option<mpsc::UnboundedSender<Moved>>,
+}
+
+impl Run {
+    pub(super) fn new(lake: Lake, pipeline: Pipeline, mut options: RunOptions, moved: Option<mpsc::UnboundedSender<Moved>>) -> Self {
+        options.kafka.mode = match options.mode {
+            Mode::Drain => KafkaMode::Drain,
+            Mode::Continuous { .. } => KafkaMode::Continuous(Arc::default()),
+        };
+        let at_once = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let silver = pipeline.spec().silver.len().clamp(1, at_once);
+        let silver_bytes = lake.inner().options().memory_limit / 2 / silver;
+        let id = uuid::Uuid::new_v4().to_string();
+        Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved }
+    }
+
+    /// Does a piece of work; of feeds only those whose tables are named.
+    pub(super) async fn work(&self, work: &Work, only: &[TableName]) -> Vec<Finished> {
+        let layer = work.layer();
+        let spec = self.pipeline.spec();
+        for table in only {
+            self.options.progress.event(&ProgressEvent::DatasetStarted { table: table.clone(), layer });
+        }
+        let reports = match work {
+            Work::Feeds(feeds) => {
+                let chosen = feeds.iter().map(|feed| &spec.feeds[*feed]).filter(|feed| only.contains(&feed.table));
+                self.feeds(chosen.collect()).await
+            }
+            Work::Silver(index) => vec![self.silver(&spec.silver[*index]).await],
+            Work::Gold(index) => vec![self.gold(&spec.gold[*index]).await],
+        };
+        reports.into_iter().map(|report| Finished { layer, report }).collect()
+    }
+
+    /// All feeds of the pipeline are handed over, since they may share files; only the chosen ones are run.
+    async fn feeds(&self, chosen: Vec<&SourceFeed>) -> Vec<DatasetReport> {
+        let started = Instant::now();
+        let root = match tributary_bronze::DataRoot::local(&self.options.base_data_path.to_string_lossy()) {
+            Ok(root) => root,
+            Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
+        };
+        let mut options = tributary_bronze::Options::new(root);
+        options.max_files_per_trigger = self.options.batch.files_max;
+        options.max_bytes_per_trigger = self.options.batch.bytes_max;
+        options.max_records_per_trigger = self.options.batch.records_max;
+        options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
+        options.sources = self.pipeline.sources().to_vec();
+        options.kafka = self.options.kafka.clone();
+        options.on_gap = self.options.on_gap;
+        options.cancel = self.options.cancel.clone();
+        options.progress = Arc::new(Advances { sink: Arc::clone(&self.options.progress), moved: self.moved.clone() });
+        layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
+    }
+
+    async fn silver(&self, spec: &SilverSpec) -> DatasetReport {
+        let _turn = self.tables.acquire().await;
+        let started = Instant::now();
+        let options = tributary_silver_merge::Options {
+            functions: self.pipeline.functions().to_vec(),
+            build: self.pipeline.build_of(&spec.table),
+            starting_version: self.options.starting_version,
+            memory_limit: self.silver_bytes,
+            run_id: self.id.clone(),
+            cancel: self.options.cancel.clone(),
+            ..Default::default()
+        };
+        let report = layer::silver(self.lake.inner(), spec, &options).await;
+        report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
+    }
+
+    async fn gold(&self, spec: &GoldSpec) -> DatasetReport {
+        let _turn = self.tables.acquire().await;
+        let started = Instant::now();
+        let options = tributary_gold_agg::Options {
+            functions: self.pipeline.functions().to_vec(),
+            build: self.pipeline.build_of(&spec.table),
+            as_of: self.options.as_of,
+            run_id: self.id.clone(),
+            cancel: self.options.cancel.clone(),
+            ..Default::default()
+        };
+        let report = layer::gold(self.lake.inner(), spec, &options).await;
+        report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
+    }
+}
+
+/// Silver and gold commit once a run where they do not say otherwise.
+fn one_commit(mut report: DatasetReport) -> DatasetReport {
+    if report.status == Status::Committed {
+        report.commits = report.commits.max(1);
+    }
+    report
+}
+
+/// Passes on what bronze has read and committed.
+#[derive(Debug)]
+struct Advances {
+    sink: Arc<dyn ProgressSink>,
+    moved: Option<mpsc::UnboundedSender<Moved>>,
+}
+
+impl tributary_bronze::ProgressSink for Advances {
+    fn seen(&self, seen: tributary_bronze::Seen<'_>) {
+        if let (Some(moved), Some(version)) = (&self.moved, seen.version) {
+            // nobody listens any more when the run has ended
+            let _ = moved.send((seen.table.clone(), version));
+        }
+        self.sink.event(&ProgressEvent::DatasetAdvanced {
+            table: seen.table.clone(),
+            records: seen.records,
+            bytes: seen.bytes,
+            extent: seen.extent,
+            source_time_ms: seen.source_time_ms,
+            lag_records: seen.lag_records,
+        });
+    }
+}
+
+/// Why a piece of work has no report of a layer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unfinished {
+    /// TR0004.
+    #[error("`{table}` was not done when the run had to end; what it had not committed is done by the next run")]
+    Interrupted { table: TableName },
+    /// TR0005.
+    #[error("the work on `{table}` broke off: {reason}")]
+    Panicked { table: TableName, reason: String },
+}
+
+impl Unfinished {
+    pub(super) fn report(&self, started: Instant) -> DatasetReport {
+        let table = match self {
+            Self::Interrupted { table } | Self::Panicked { table, .. } => table,
+        };
+        let mut report = failed(table, self, started);
+        if let (Self::Interrupted { .. }, Some(error)) = (self, &mut report.error) {
+            error.exit_code = ExitCode::Partial.code();
+        }
+        report
+    }
+}
+
+impl Fault for Unfinished {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Interrupted { .. } => FaultClass::Transient,
+            Self::Panicked { .. } => FaultClass::Bug,
+        }
+    }
+
+    fn code(&self) -> FaultCode {
+        FaultCode(match self {
+            Self::Interrupted { .. } => "TR0004",
+            Self::Panicked { .. } => "TR0005",
+        })
+    }
+
+    fn next_command(&self) -> Option<String> {
+        match self {
+            Self::Interrupted { table } => Some(format!("tributary run --only {table}")),
+            Self::Panicked { .. } => Some("tributary help TR0005".to_owned()),
+        }
+    }
+}
+
+pub(super) fn skipped(layer: Layer, table: &TableName, source: &TableName) -> Finished {
+    let reason = format!("not run: `{source}`, which it reads, failed");
+    Finished { layer, report: DatasetReport { table: table.to_string(), status: Status::Skipped, reason, ..DatasetReport::default() } }
+}
+
+fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) -> DatasetReport {
+    DatasetReport {
+        table: table.to_string(),
+        status: Status::Failed,
+        millis: millis(started.elapsed()),
+        error: Some(reported(error)),
+        ..DatasetReport::default()
+    }
+}
+
+/// An error as reports keep it: the chain of messages, the page, the next command.
+pub(crate) fn reported<E: Fault + 'static>(error: &E) -> ReportedError {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message.push_str(": ");
+        message.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    if let Some(command) = error.next_command() {
+        message.push_str(&format!(" (next: {command})"));
+    }
+    ReportedError { code: error.code().to_string(), message, exit_code: ExitCode::of(error.class()).code() }
+}
+
+/// The layers' futures, boxed where their lifetimes are known: so the compiler can see that a run may be spawned.
+mod layer {
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use tributary_lake::Lake;
+    use tributary_specs::{DatasetReport, GoldSpec, SilverSpec, SourceFeed};
+
+    pub(super) fn bronze<'a>(
+        lake: &'a Lake,
+        feeds: &'a [SourceFeed],
+        options: &'a tributary_bronze::Options,
+    ) -> BoxFuture<'a, Vec<DatasetReport>> {
+        tributary_bronze::run(lake, feeds, options).boxed()
+    }
+
+    pub(super) fn silver<'a>(
+        lake: &'a Lake,
+        spec: &'a SilverSpec,
+        options: &'a tributary_silver_merge::Options,
+    ) -> BoxFuture<'a, tributary_silver_merge::Result<DatasetReport>> {
+        tributary_silver_merge::run(lake, spec, options).boxed()
+    }
+
+    pub(super) fn gold<'a>(
+        lake: &'a Lake,
+        spec: &'a GoldSpec,
+        options: &'a tributary_gold_agg::Options,
+    ) -> BoxFuture<'a, Result<DatasetReport, tributary_gold_agg::Error>> {
+        tributary_gold_agg::run(lake, spec, options).boxed()
+    }
+}
