@@ -3,21 +3,31 @@
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Reads};
+use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Reads, Table};
 use tributary_specs::{Column, DataType, DatasetReport, Status, TableName, TableSpec};
 
-use crate::{Error, RunReport};
+use crate::{Error, RunReport, gaps};
 
-/// Appends the report's rows. Called at the end of a run; what goes wrong here is a note, never the run's failure.
+/// Appends the report's rows, and those of the gaps it passed over. Called at the end of a run; what goes wrong here is a note, never the run's failure.
 pub(crate) async fn record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
     let rows: Vec<&DatasetReport> = report.datasets.iter().filter(|dataset| dataset.status != Status::NothingNew).collect();
     if rows.is_empty() {
         return Ok(());
     }
     let system = Lake::open(lake.stores().clone(), LakeOptions { catalogue: "system".to_owned(), ..lake.options().clone() })?;
+    let catalogue = &lake.options().catalogue;
     let table = system.create(&table_spec()).await?;
+    append(&table, batch(report, &rows, catalogue, table.schema())?).await?;
+    if rows.iter().any(|dataset| !dataset.gaps.is_empty()) {
+        let table = system.create(&gaps::table_spec()).await?;
+        append(&table, gaps::batch(report, &rows, catalogue, table.schema())?).await?;
+    }
+    Ok(())
+}
+
+async fn append(table: &Table, rows: RecordBatch) -> Result<(), Error> {
     let mut writer = table.writer(Default::default())?;
-    writer.write(&batch(report, &rows, &lake.options().catalogue, table.schema())?).await?;
+    writer.write(&rows).await?;
     let commit = Commit { operation: Operation::Write, adds: writer.finish().await?, reads: Reads::BlindAppend, ..Commit::default() };
     let _: CommitOutcome = table.commit(commit).await?;
     Ok(())

@@ -205,7 +205,7 @@ impl Client {
                     self.shared.worked();
                     return Ok(answer);
                 }
-                Ok(Err(Trouble { reason, refused: true })) => return Err(self.refused(doing, &reason)),
+                Ok(Err(Trouble { reason, refused: true, .. })) => return Err(self.refused(doing, &reason)),
                 Ok(Err(Trouble { reason, .. })) => reason,
                 Err(join) => match join.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
@@ -213,7 +213,7 @@ impl Client {
                 },
             };
             let trouble = self.shared.trouble();
-            if let Some(Trouble { reason, refused: true }) = &trouble
+            if let Some(Trouble { reason, refused: true, .. }) = &trouble
                 && patience.since.elapsed() > REFUSAL
             {
                 return Err(self.refused(doing, reason));
@@ -258,7 +258,11 @@ impl Patience {
 }
 
 fn asked<T>(outcome: KafkaResult<T>) -> Asked<T> {
-    outcome.map_err(|error| Trouble { reason: error.to_string(), refused: error.rdkafka_error_code().is_some_and(is_refusal) })
+    outcome.map_err(|error| Trouble {
+        reason: error.to_string(),
+        refused: error.rdkafka_error_code().is_some_and(is_refusal),
+        general: true,
+    })
 }
 
 fn described(consumer: &BaseConsumer<Context>, topic: Option<&str>) -> Asked<BTreeMap<String, i32>> {
@@ -272,7 +276,7 @@ fn described(consumer: &BaseConsumer<Context>, topic: Option<&str>) -> Asked<BTr
             Some(RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => {}
             Some(code) => {
                 let reason = format!("topic `{}`: {code}", topic.name());
-                return Err(Trouble { reason, refused: is_refusal(code) });
+                return Err(Trouble { reason, refused: is_refusal(code), general: false });
             }
         }
     }
@@ -291,7 +295,8 @@ fn offsets(consumer: &BaseConsumer<Context>, places: &[Place], at: Offset) -> As
         asked(element.error())?;
         let place = Place { topic: element.topic().into(), partition: element.partition() };
         let Offset::Offset(offset) = element.offset() else {
-            return Err(Trouble { reason: format!("no offset of topic `{}`, partition {}", place.topic, place.partition), refused: false });
+            let reason = format!("no offset of topic `{}`, partition {}", place.topic, place.partition);
+            return Err(Trouble { reason, refused: false, general: false });
         };
         offsets.insert(place, offset);
     }

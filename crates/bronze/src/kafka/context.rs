@@ -38,6 +38,8 @@ pub(crate) struct Trouble {
     pub reason: String,
     /// A person must change something; waiting does not help.
     pub refused: bool,
+    /// It only says that no broker is there, not why.
+    pub general: bool,
 }
 
 #[derive(Debug, Default)]
@@ -61,8 +63,9 @@ impl Shared {
 
     pub(crate) fn note_trouble(&self, trouble: Trouble) {
         let mut known = locked(&self.trouble);
-        // A refusal says more than the lost connections that follow from it.
-        if known.as_ref().is_none_or(|known| !known.refused || trouble.refused) {
+        // A refusal says more than the lost connections that follow from it, and one connection more than all together.
+        let tells_more = |known: &Trouble| trouble.refused || !known.refused && !trouble.general;
+        if known.as_ref().is_none_or(tells_more) {
             *known = Some(trouble);
         }
         drop(known);
@@ -133,7 +136,11 @@ impl ClientContext for Context {
     fn error(&self, error: KafkaError, reason: &str) {
         let Some(code) = error.rdkafka_error_code() else { return };
         if let Some(refused) = trouble(code) {
-            self.shared.note_trouble(Trouble { reason: self.cluster.redact(reason), refused });
+            self.shared.note_trouble(Trouble {
+                reason: self.cluster.redact(reason),
+                refused,
+                general: code == RDKafkaErrorCode::AllBrokersDown,
+            });
         }
     }
 }
