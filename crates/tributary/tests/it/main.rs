@@ -3,6 +3,7 @@
 mod api;
 mod crash;
 mod documents;
+mod gaps;
 mod lake;
 mod setup;
 mod shop;
