@@ -66,7 +66,7 @@ mod tests {
     fn a_next_command_looks_where_the_failed_one_looked() {
         let sql = ["sql", "-w", "data/demo 1/lake", "select 1"];
         assert_eq!(after(&sql, "tributary show tables"), "tributary show tables --warehouse 'data/demo 1/lake'");
-        assert_eq!(after(&sql, "tributary help TR0103"), "tributary help TR0103");
+        assert_eq!(after(&sql, "tributary help SQ0003"), "tributary help SQ0003");
         let validate = ["validate", "-p", "a.yml", "-p", "b.yml"];
         assert_eq!(after(&validate, "tributary validate"), "tributary validate --pipeline a.yml --pipeline b.yml");
         assert_eq!(after(&validate, "tributary run --pipeline FILE"), "tributary run --pipeline FILE");

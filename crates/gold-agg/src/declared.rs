@@ -6,7 +6,8 @@ use tributary_specs::{GoldSpec, TableSpec};
 use crate::query::{Input, Joins, plan_rows};
 use crate::{Error, Options, Result, plan, target};
 
-/// What `setup` creates for a view; none where a table it reads is not there, so that nothing is known of its columns.
+/// What `setup` creates for a view; none where a table it reads is not there, or has no rows yet and not every column that the
+/// query names, so that only the first run can tell.
 ///
 /// # Errors
 /// When the query cannot be planned over its inputs, or yields something else than the spec declares.
@@ -18,7 +19,11 @@ pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Resu
             None => return Ok(None),
         }
     }
-    let rows = plan_rows(lake, spec, &inputs, options, Joins::Hash).await?;
+    let is_new = inputs.iter().any(|input| input.table.version() == 0);
+    let rows = match plan_rows(lake, spec, &inputs, options, Joins::Hash).await {
+        Err(error) if is_new && error.is_of_unknown_column() => return Ok(None),
+        rows => rows?,
+    };
     target::check_columns(spec, &rows.columns)?;
     Ok(Some(target::table_spec(spec, plan::declared_columns(&spec.schema, &rows.columns))))
 }

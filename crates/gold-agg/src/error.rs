@@ -46,7 +46,16 @@ pub enum Error {
         /// The view.
         table: TableName,
     },
-    /// The engine refuses the query: a column does not exist, types do not fit, a column is not grouped by.
+    /// The query is not executed as it stands. The code is the one of what is wrong with the text.
+    #[error("the query of `{table}` is not executed")]
+    Sql {
+        /// The view.
+        table: TableName,
+        /// What is wrong, with line and column.
+        #[source]
+        source: Box<tributary_spark_sql::Error>,
+    },
+    /// The engine refuses a view built in code: a column does not exist, types do not fit, a column is not grouped by.
     #[error("the query of `{table}` cannot be planned")]
     Planned {
         /// The view.
@@ -240,6 +249,11 @@ impl Error {
         }
     }
 
+    /// Whether a column that the query names is not there.
+    pub(crate) fn is_of_unknown_column(&self) -> bool {
+        matches!(self, Self::Sql { source, .. } if matches!(**source, tributary_spark_sql::Error::NoColumn { .. }))
+    }
+
     /// A refusal of the planner: what the lake says of its tables stays the lake's.
     pub(crate) fn planned(table: &TableName, error: DataFusionError) -> Self {
         match tributary_lake::Error::from(error) {
@@ -255,6 +269,7 @@ impl Fault for Error {
             // A row that breaks the table's own rules comes from the query, and comes again.
             Self::Lake { source, .. } if source.class() == FaultClass::BadData => FaultClass::BadInput,
             Self::Lake { source, .. } => source.class(),
+            Self::Sql { source, .. } => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Expectation { .. } => FaultClass::Expectation,
             Self::Cancelled { .. } => FaultClass::Transient,
@@ -279,6 +294,7 @@ impl Fault for Error {
     fn code(&self) -> FaultCode {
         FaultCode(match self {
             Self::Lake { source, .. } => return source.code(),
+            Self::Sql { source, .. } => return source.code(),
             Self::Query { .. } => "GA0001",
             Self::IncrementalUnavailable { .. } => "GA0002",
             Self::NoSource { .. } => "GA0003",
@@ -303,6 +319,7 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         Some(match self {
             Self::Lake { source, .. } => return source.next_command(),
+            Self::Sql { source, .. } => return source.next_command(),
             Self::NoSource { .. } => "tributary show tables".to_owned(),
             Self::TableColumns { table, .. } => format!("tributary ddl {table}"),
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),

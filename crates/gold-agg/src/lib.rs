@@ -24,7 +24,6 @@ mod query;
 mod rules;
 mod run;
 mod sources;
-mod spelling;
 mod target;
 
 pub use declared::table_spec;

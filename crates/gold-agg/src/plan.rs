@@ -3,7 +3,7 @@
 //! - A view is refreshed exactly when it may differ from its query over the inputs' latest versions.
 //! - Columns of its table never change their type and never go; new ones come behind.
 
-use tributary_specs::{Column, DataType, Refresh, TableName};
+use tributary_specs::{Column, Refresh, TableName};
 
 use crate::definition::Definition;
 
@@ -102,7 +102,7 @@ pub(crate) fn merge_columns(table: &[Column], result: &[Column]) -> Result<Vec<C
             Some(found) if found.name != column.name => {
                 problems.push(format!("column {:?} of the query is {:?} in the table", column.name, found.name));
             }
-            Some(found) if !same_type(&found.data_type, &column.data_type) => {
+            Some(found) if !found.data_type.same_values(&column.data_type) => {
                 problems
                     .push(format!("column {:?} is {} in the query and {} in the table", column.name, column.data_type, found.data_type));
             }
@@ -117,18 +117,6 @@ pub(crate) fn merge_columns(table: &[Column], result: &[Column]) -> Result<Vec<C
         }
     }
     if problems.is_empty() { Ok(merged) } else { Err(problems) }
-}
-
-/// Equal but for nullability and comments of nested fields, which a table keeps as it was made.
-fn same_type(a: &DataType, b: &DataType) -> bool {
-    match (a, b) {
-        (DataType::Array(a), DataType::Array(b)) => same_type(a, b),
-        (DataType::Map(a, b), DataType::Map(c, d)) => same_type(a, c) && same_type(b, d),
-        (DataType::Struct(a), DataType::Struct(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && same_type(&a.data_type, &b.data_type))
-        }
-        _ => a == b,
-    }
 }
 
 /// The columns of the result as the table is to have them: null allowed and comments as declared, declared columns that the

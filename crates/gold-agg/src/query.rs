@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use tributary_lake::arrow::datatypes::{Field, SchemaRef};
+use tributary_lake::arrow::datatypes::Field;
 use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use tributary_lake::datafusion::common::Column as NamedColumn;
-use tributary_lake::datafusion::common::config::{ConfigNonZeroUsize, Dialect};
+use tributary_lake::datafusion::common::config::ConfigNonZeroUsize;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
-use tributary_lake::datafusion::sql::parser::Statement;
 use tributary_lake::{Lake, Table};
+use tributary_spark_sql::{Missing, Source, Tables, Text, choose};
 use tributary_specs::{Column, DataType, GoldSpec, TableName};
 
-use crate::spelling::Spelling;
-use crate::{Error, Options, Result, plan, sources};
+use crate::{Error, Options, Result, plan};
 
 /// Bytes of the memory limit for each row of a batch: full batches from 128 MiB on.
 const BATCH_SHARE: usize = 16 << 10;
@@ -66,7 +65,7 @@ pub(crate) async fn plan_rows(lake: &Lake, spec: &GoldSpec, inputs: &[Input], op
             let frames = frames(&context, spec, inputs).await?;
             build(context, frames).await.map_err(|error| Error::planned(&spec.table, error))?.into_unoptimized_plan()
         }
-        None => plan_query(&state, spec, inputs).await?,
+        None => plan_query(&context, &state, lake, spec, inputs, &own_names(options)).await?,
     };
     let asks_for_time = asks_for_time(spec, &query)?;
     let (frame, columns) = typed(&spec.table, DataFrame::new(state, query))?;
@@ -94,29 +93,18 @@ fn session(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, jo
         let mut state = state.write();
         let settings = state.config_mut().options_mut();
         settings.catalog.default_catalog = catalogue;
-        settings.sql_parser.enable_ident_normalization = false;
-        settings.sql_parser.dialect = Dialect::Databricks;
         settings.optimizer.prefer_hash_join = joins == Joins::Hash;
-        settings.execution.time_zone = Some("UTC".to_owned());
         // Under a small limit one batch, or what a sort keeps back for merging its runs, must not be all an operator may hold.
         let memory = lake.options().memory_limit;
         let rows = settings.execution.batch_size.get().min((memory / BATCH_SHARE).max(BATCH_ROWS_MIN));
         settings.execution.batch_size = ConfigNonZeroUsize::try_new(rows).map_err(refused)?;
         settings.execution.sort_spill_reservation_bytes = settings.execution.sort_spill_reservation_bytes.min(memory / 64);
     }
-    tell_functions(&context);
+    tributary_spark_sql::prepare(&context);
     for function in &options.functions {
         context.register_udf(function.as_ref().clone());
     }
     Ok(context)
-}
-
-/// Functions that go by a setting (`now()` by the time zone) took it when the context was made: they are told anew.
-fn tell_functions(context: &SessionContext) {
-    let state = context.state();
-    let settings = state.config().options();
-    let told = state.scalar_functions().values().filter_map(|function| function.inner().with_updated_config(settings));
-    told.for_each(|function| context.register_udf(function));
 }
 
 /// The context's state, in which it is `now` for every function that asks.
@@ -136,13 +124,34 @@ async fn frames(context: &SessionContext, spec: &GoldSpec, inputs: &[Input]) -> 
     Ok(frames)
 }
 
-async fn plan_query(state: &SessionState, spec: &GoldSpec, inputs: &[Input]) -> Result<LogicalPlan> {
-    let unreadable = |reason| Error::Query { table: Some(spec.table.clone()), reason };
-    let mut statement = sources::parse(&spec.query).map_err(unreadable)?;
-    let schemas: Vec<(&TableName, SchemaRef)> = inputs.iter().map(|input| (input.table.name(), input.table.schema())).collect();
-    Spelling::of(schemas.iter().map(|(table, schema)| (*table, schema.fields()))).apply(&mut statement);
-    let planned = state.statement_to_plan(Statement::Statement(Box::new(statement))).await;
-    planned.map_err(|error| Error::planned(&spec.table, error))
+async fn plan_query(
+    context: &SessionContext,
+    state: &SessionState,
+    lake: &Lake,
+    spec: &GoldSpec,
+    inputs: &[Input],
+    own: &[String],
+) -> Result<LogicalPlan> {
+    let refused = |source| Error::Sql { table: spec.table.clone(), source: Box::new(source) };
+    let text = Text::query(&spec.query).map_err(refused)?;
+    let catalogue = &lake.options().catalogue;
+    let names: Vec<TableName> = inputs.iter().map(|input| input.table.name().clone()).collect();
+    let mut tables = Tables::default();
+    for used in text.uses() {
+        let found = choose(catalogue, &names, &used.parts).map(|name| (name, inputs.iter().find(|input| input.table.name() == name)));
+        let source = match found {
+            Ok((name, Some(input))) => Ok(Source::new(catalogue, name, &used.read, Arc::clone(&input.provider))),
+            Ok((_, None)) => Err(Missing::NoTable { suggestion: None }),
+            Err(missing) => Err(missing),
+        };
+        tables.put(used.clone(), source);
+    }
+    text.plan(context, state, &tables, own).await.map_err(refused)
+}
+
+/// Names of the functions that the program brought.
+pub(crate) fn own_names(options: &Options) -> Vec<String> {
+    options.functions.iter().map(|function| function.name().to_owned()).collect()
 }
 
 /// Whether any function of the plan answers by the time of the run; one that answers differently each time is refused.

@@ -11,22 +11,17 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable};
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::datafusion::sql::sqlparser::ast::ExprWithAlias;
-use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
-use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
-use tributary_lake::datafusion::sql::sqlparser::tokenizer::Token;
 use tributary_specs::{Expectation, ExpectationAction, GoldSpec};
 
-use crate::spelling::Spelling;
 use crate::{Error, Result};
 
 /// Adds a boolean column for each expectation behind the view's columns.
-pub(crate) fn ask(spec: &GoldSpec, frame: DataFrame) -> Result<DataFrame> {
+pub(crate) fn ask(spec: &GoldSpec, frame: DataFrame, own: &[String]) -> Result<DataFrame> {
     if spec.expectations.is_empty() {
         return Ok(frame);
     }
     let columns = frame.schema().columns().into_iter().map(Expr::Column);
-    let conditions = spec.expectations.iter().enumerate().map(|(at, rule)| Ok(condition(spec, rule, &frame)?.alias(column_name(at))));
+    let conditions = spec.expectations.iter().enumerate().map(|(at, rule)| Ok(condition(spec, rule, &frame, own)?.alias(column_name(at))));
     let selected = columns.map(Ok).chain(conditions).collect::<Result<Vec<Expr>>>()?;
     frame.select(selected).map_err(|error| Error::planned(&spec.table, error))
 }
@@ -35,16 +30,11 @@ fn column_name(at: usize) -> String {
     format!("__expectation_{at}")
 }
 
-fn condition(spec: &GoldSpec, rule: &Expectation, frame: &DataFrame) -> Result<Expr> {
+fn condition(spec: &GoldSpec, rule: &Expectation, frame: &DataFrame, own: &[String]) -> Result<Expr> {
     let refused = |reason: String| Error::Rule { table: spec.table.clone(), expectation: rule.name.clone(), reason };
-    let mut parsed = Parser::new(&DatabricksDialect {}).try_with_sql(&rule.expression).map_err(|error| refused(error.to_string()))?;
-    let mut expression = parsed.parse_expr().map_err(|error| refused(error.to_string()))?;
-    parsed.expect_token(&Token::EOF).map_err(|error| refused(error.to_string()))?;
-    Spelling::of_columns(frame.schema().fields()).apply_to(&mut expression);
     let (state, _) = frame.clone().into_parts();
-    let with_alias = ExprWithAlias { expr: expression, alias: None };
-    let condition =
-        state.create_logical_expr_from_sql_expr(with_alias, frame.schema()).map_err(|error| refused(error.strip_backtrace()))?;
+    let condition = tributary_spark_sql::expression(&state, &rule.expression, None, frame.schema(), own);
+    let condition = condition.map_err(|error| refused(error.to_string()))?;
     match condition.get_type(frame.schema()) {
         Ok(DataType::Boolean) => Ok(condition),
         Ok(other) => Err(refused(format!("it is {other}, not true or false"))),

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures::StreamExt;
+use tributary_fault::nearest;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use tributary_lake::datafusion::prelude::{DataFrame, ident};
 use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
-use tributary_specs::{DatasetReport, GoldSpec, Refresh, Status, TableName, nearest};
+use tributary_specs::{DatasetReport, GoldSpec, Refresh, Status, TableName};
 
 use crate::definition::{DOMAIN, Definition};
 use crate::plan::{self, Decision, InputState, WentBack};
 use crate::quarantine::{Quarantine, Stamp};
-use crate::query::{Input, Joins, Rows, plan_rows};
+use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
 use crate::target::{self, Target};
 use crate::{Error, Options, Result, sources};
@@ -229,7 +230,7 @@ impl Run<'_> {
     /// Runs the query into files.
     async fn write(&self, rows: Rows, target: &Target, quarantine: &mut Quarantine<'_>, joins: Joins) -> Result<Made> {
         let planned = |error| Error::planned(&self.spec.table, error);
-        let frame = self.sorted(rules::ask(self.spec, rows.frame)?)?;
+        let frame = self.sorted(rules::ask(self.spec, rows.frame, &own_names(self.options))?)?;
         let context = Arc::new(frame.task_ctx());
         let physical = frame.create_physical_plan().await.map_err(planned)?;
         let may_spill = joins == Joins::Hash && has_hash_join(physical.as_ref());

@@ -26,7 +26,30 @@ pub enum Error {
         /// What is wrong, naming the column or clause, and what to write instead.
         reason: String,
     },
-    /// An SQL text of the spec cannot be planned over the source.
+    /// An SQL text of the spec is not executed as it stands. The code is the one of what is wrong with the text.
+    #[error("{clause} of `{table}` is not executed")]
+    Text {
+        /// The dataset.
+        table: TableName,
+        /// `select`, `sequence_by`, `expectation x`, …
+        clause: String,
+        /// What is wrong, with line and column.
+        #[source]
+        source: Box<tributary_spark_sql::Error>,
+    },
+    /// The spec names a column that its query does not yield. Correct the name, or select the column.
+    #[error("{clause} of `{table}` names `{column}`, which the query does not yield{}", nearest(suggestion.as_deref()))]
+    NoColumn {
+        /// The dataset.
+        table: TableName,
+        /// `keys` or `columns`.
+        clause: &'static str,
+        /// As it is written.
+        column: String,
+        /// The nearest name there is.
+        suggestion: Option<Box<str>>,
+    },
+    /// The query, or what a program built, cannot be planned over the source: a step of it is not one row out for one row in.
     #[error("{clause} of `{table}` cannot be planned")]
     Sql {
         /// The dataset.
@@ -213,7 +236,24 @@ pub enum Error {
     },
 }
 
+fn nearest(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
+}
+
 impl Error {
+    pub(crate) fn text(table: &TableName, clause: &str, source: tributary_spark_sql::Error) -> Self {
+        Self::Text { table: table.clone(), clause: clause.to_owned(), source: Box::new(source) }
+    }
+
+    /// Whether a column that the spec names is not there.
+    pub(crate) fn is_of_unknown_column(&self) -> bool {
+        match self {
+            Self::Text { source, .. } => matches!(**source, tributary_spark_sql::Error::NoColumn { .. }),
+            Self::NoColumn { .. } => true,
+            _ => false,
+        }
+    }
+
     pub(crate) fn lake(action: &'static str, table: &TableName, source: tributary_lake::Error) -> Self {
         Self::Lake { action, table: table.clone(), source: Box::new(source) }
     }
@@ -235,6 +275,7 @@ impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
             Self::Lake { source, .. } => source.class(),
+            Self::Text { source, .. } => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Busy { .. } => FaultClass::Busy,
             Self::Expectation { .. } => FaultClass::Expectation,
@@ -242,6 +283,7 @@ impl Fault for Error {
             Self::Kernel { .. } => FaultClass::Bug,
             Self::NoSource { .. }
             | Self::Spec { .. }
+            | Self::NoColumn { .. }
             | Self::Sql { .. }
             | Self::Query { .. }
             | Self::NotOneToOne { .. }
@@ -259,6 +301,7 @@ impl Fault for Error {
     fn code(&self) -> FaultCode {
         FaultCode(match self {
             Self::Lake { source, .. } => return source.code(),
+            Self::Text { source, .. } => return source.code(),
             Self::NoSource { .. } => "SM0001",
             Self::Spec { .. } => "SM0002",
             Self::Sql { .. } => "SM0003",
@@ -277,14 +320,16 @@ impl Fault for Error {
             Self::Busy { .. } => "SM0016",
             Self::Cancelled { .. } => "SM0017",
             Self::Kernel { .. } => "SM0018",
+            Self::NoColumn { .. } => "SM0019",
         })
     }
 
     fn next_command(&self) -> Option<String> {
         match self {
             Self::Lake { source, .. } => source.next_command(),
+            Self::Text { source, .. } => source.next_command(),
             Self::NoSource { .. } => Some("tributary show tables".to_owned()),
-            Self::Spec { .. } | Self::Sql { .. } | Self::DeclaredSchema { .. } | Self::StateOfAnother { .. } => {
+            Self::Spec { .. } | Self::NoColumn { .. } | Self::Sql { .. } | Self::DeclaredSchema { .. } | Self::StateOfAnother { .. } => {
                 Some("tributary validate".to_owned())
             }
             Self::NullKey { source_table, .. } | Self::NullSequence { source_table, .. } | Self::NotOneToOne { source_table, .. } => {

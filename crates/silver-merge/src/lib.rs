@@ -47,7 +47,6 @@ mod search;
 mod select;
 mod shape;
 mod source;
-mod sql;
 mod state;
 mod target;
 mod writes;

@@ -16,7 +16,7 @@ use crate::plan::Counts;
 use crate::quarantine::Quarantine;
 use crate::select::Selection;
 use crate::source::Source;
-use crate::target::{Target, create};
+use crate::target::{Target, create, is_new};
 use crate::writes::Changed;
 
 /// How the application id of a consumed source begins.
@@ -80,16 +80,21 @@ fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
     report
 }
 
-/// What `setup` creates for a silver dataset.
+/// What `setup` creates for a silver dataset; none where a source is not there, or has no rows yet and not every column that the
+/// spec names, so that only the first run can tell.
 ///
 /// # Errors
-/// When a source does not exist, so that nothing is known of its columns, or the spec cannot be planned over it.
-pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<TableSpec> {
+/// When the spec cannot be planned over its sources.
+pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<Option<TableSpec>> {
     let Some(source) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
-    let missing = || Error::NoSource { table: spec.table.clone(), source_table: Box::new(source.clone()) };
-    let source = Source::new(open(lake, source).await?.ok_or_else(missing)?);
-    let plan = Planned::new(lake, spec, options, &source, None).await?;
-    Ok(plan.target.table_spec(spec))
+    let Some(table) = open(lake, source).await? else { return Ok(None) };
+    let is_new = is_new(&table);
+    match Planned::new(lake, spec, options, &Source::new(table), None).await {
+        Ok(plan) => Ok(Some(plan.target.table_spec(spec))),
+        Err(Error::NoSource { .. }) => Ok(None),
+        Err(error) if is_new && error.is_of_unknown_column() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// How far a run goes.

@@ -26,6 +26,7 @@ use tributary_lake::datafusion::physical_plan::streaming::PartitionStream;
 use tributary_lake::datafusion::physical_plan::{PhysicalExpr, execute_stream};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::{Lake, Table};
+use tributary_spark_sql::{self as sql, Missing, Tables, Text};
 use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
 
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
@@ -33,7 +34,6 @@ use crate::conform::tabular;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::source::{FEED, Source, TECHNICAL};
-use crate::sql::{DIALECT, Names, plan_expression, plan_query};
 
 /// The rider that numbers the source rows.
 const ROW: &str = "__rider_#row";
@@ -48,7 +48,8 @@ pub(crate) struct Selection {
     places: Vec<usize>,
     /// What expressions may name: outputs, then source columns that no output hides; and where each stands.
     scope: Scope,
-    names: Names,
+    /// Names of the functions that the program brought.
+    own: Vec<String>,
     plan: LogicalPlan,
     state: SessionState,
     slot: Arc<Slot>,
@@ -110,7 +111,8 @@ impl Selection {
         let in_clause = |clause: &str, error| Error::Sql { table: spec.table.clone(), clause: clause.to_owned(), source: Box::new(error) };
         let session = session(lake, options);
         let slot = Arc::new(Slot::new(source, &mentioned(spec, source)));
-        let names = register(&session, lake, source, lookups, &slot).await.map_err(|error| in_clause("sources", error))?;
+        let tables = register(&session, lake, source, lookups, &slot).await.map_err(|error| in_clause("sources", error))?;
+        let own: Vec<String> = options.functions.iter().map(|function| function.name().to_owned()).collect();
         let plan = match (&options.build, &spec.select) {
             (Some(build), _) => {
                 let mut inputs = BTreeMap::new();
@@ -121,18 +123,21 @@ impl Selection {
                 let built = build(session.clone(), inputs).await.map_err(|error| in_clause("build", error))?;
                 built.into_unoptimized_plan()
             }
-            (None, Some(select)) => plan_query(&session.state(), select, &names).await.map_err(|error| in_clause("select", error))?,
+            (None, Some(select)) => {
+                let planned = plan_query(&session, lake, select, &tables, &own).await;
+                planned.map_err(|source| Error::text(&spec.table, "select", source))?
+            }
             (None, None) => all_columns(&session, source).await.map_err(|error| in_clause("sources", error))?,
         };
         let joins = has_join(&plan);
         let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
-        Self::of_plan(spec, source, names, plan, session.state(), slot, joins || options.build.is_some())
+        Self::of_plan(spec, source, own, plan, session.state(), slot, joins || options.build.is_some())
     }
 
     fn of_plan(
         spec: &SilverSpec,
         source: &Source,
-        names: Names,
+        own: Vec<String>,
         plan: LogicalPlan,
         state: SessionState,
         slot: Arc<Slot>,
@@ -153,8 +158,7 @@ impl Selection {
         }
         check_names(&spec.table, &columns)?;
         let origins = chosen.iter().map(|place| origins[*place].clone()).collect();
-        let names = Names { columns: scope.schema.fields().iter().map(|field| field.name().clone()).collect(), ..names };
-        Ok(Self { columns, origins, places: chosen, scope, names, plan, state, slot, table: spec.table.clone() })
+        Ok(Self { columns, origins, places: chosen, scope, own, plan, state, slot, table: spec.table.clone() })
     }
 
     /// Plans an expression of the spec.
@@ -163,8 +167,8 @@ impl Selection {
     /// When it names a column that neither the query nor the source has.
     pub fn compile(&self, clause: &str, sql: &str) -> Result<Compiled> {
         let in_clause = |error| Error::Sql { table: self.table.clone(), clause: clause.to_owned(), source: Box::new(error) };
-        let names = Names { tables: vec!["source".to_owned()], ..self.names.clone() };
-        let expression = plan_expression(&self.state, sql, &names, &self.scope.qualified).map_err(in_clause)?;
+        let expression = tributary_spark_sql::expression(&self.state, sql, Some("source"), &self.scope.qualified, &self.own);
+        let expression = expression.map_err(|source| Error::text(&self.table, clause, source))?;
         let mut reads = BTreeSet::new();
         for column in expression.column_refs() {
             let at = self.scope.qualified.index_of_column(column).map_err(in_clause)?;
@@ -273,9 +277,15 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
 /// The outputs that the spec's column selection keeps.
 fn choose(spec: &SilverSpec, plan: &LogicalPlan, outputs: &[usize]) -> Result<Vec<usize>> {
     let name = |at: usize| plan.schema().field(at).name();
+    let missing = |clause, column: &String| Error::NoColumn {
+        table: spec.table.clone(),
+        clause,
+        column: column.clone(),
+        suggestion: tributary_fault::nearest(column, outputs.iter().map(|at| name(*at).as_str())).map(Into::into),
+    };
     let find = |column: &String| {
         let found = outputs.iter().copied().find(|at| name(*at).eq_ignore_ascii_case(column));
-        found.ok_or_else(|| Error::spec(&spec.table, format!("columns names `{column}`, which the query does not yield")))
+        found.ok_or_else(|| missing("columns", column))
     };
     let chosen = match &spec.columns {
         ColumnSelection::All => outputs.to_vec(),
@@ -289,7 +299,7 @@ fn choose(spec: &SilverSpec, plan: &LogicalPlan, outputs: &[usize]) -> Result<Ve
         Some(key) if outputs.iter().any(|at| name(*at).eq_ignore_ascii_case(key)) => {
             Err(Error::spec(&spec.table, format!("key column `{key}` must stay in the table, but columns leaves it out")))
         }
-        Some(key) => Err(Error::spec(&spec.table, format!("key column `{key}` does not come from the query"))),
+        Some(key) => Err(missing("keys", key)),
         None => Ok(chosen),
     }
 }
@@ -315,13 +325,7 @@ fn check_names(table: &TableName, columns: &[Column]) -> Result<()> {
 
 fn session(lake: &Lake, options: &Options) -> SessionContext {
     let session = lake.session();
-    {
-        let state = session.state_ref();
-        let mut state = state.write();
-        let parser = &mut state.config_mut().options_mut().sql_parser;
-        parser.enable_ident_normalization = false;
-        parser.dialect = DIALECT;
-    }
+    tributary_spark_sql::prepare(&session);
     options.functions.iter().for_each(|function| session.register_udf(function.as_ref().clone()));
     session
 }
@@ -330,32 +334,55 @@ fn reference(table: &TableName) -> TableReference {
     TableReference::partial(table.schema.as_str(), table.name.as_str())
 }
 
-/// Registers the sources under `schema.table` and `catalogue.schema.table`.
-async fn register(session: &SessionContext, lake: &Lake, source: &Source, lookups: &[Table], slot: &Arc<Slot>) -> QueryResult<Names> {
-    let mut providers: Vec<(TableName, Arc<dyn TableProvider>)> = vec![(source.name().clone(), slot.provider()?)];
+/// A source, and what the session reads of it.
+type Provided = (TableName, Arc<dyn TableProvider>);
+
+/// Registers the sources under `schema.table` and `catalogue.schema.table`, for queries built in code; gives them for texts.
+async fn register(
+    session: &SessionContext,
+    lake: &Lake,
+    source: &Source,
+    lookups: &[Table],
+    slot: &Arc<Slot>,
+) -> QueryResult<Vec<Provided>> {
+    let mut providers: Vec<Provided> = vec![(source.name().clone(), slot.provider()?)];
     for table in lookups {
         providers.push((table.name().clone(), table.provider().await.map_err(|error| DataFusionError::External(Box::new(error)))?));
     }
-    let mut names = Names::default();
     let default = session.state().config_options().catalog.default_catalog.clone();
     let Some(catalog) = session.catalog(&default) else { return Err(DataFusionError::Plan("the session has no catalogue".to_owned())) };
-    for (table, provider) in providers {
+    for (table, provider) in &providers {
         if catalog.schema(&table.schema).is_none() {
             catalog.register_schema(&table.schema, Arc::new(MemorySchemaProvider::new()))?;
         }
-        names.columns.extend(provider.schema().fields().iter().map(|field| field.name().clone()));
-        names.tables.extend([table.schema.clone(), table.name.clone()]);
-        session.register_table(reference(&table), provider)?;
+        session.register_table(reference(table), Arc::clone(provider))?;
     }
     if lake.options().catalogue != default {
         session.register_catalog(&lake.options().catalogue, catalog);
     }
-    names.tables.push(lake.options().catalogue.clone());
-    names.columns.sort();
-    names.columns.dedup();
-    names.tables.sort();
-    names.tables.dedup();
-    Ok(names)
+    Ok(providers)
+}
+
+/// Plans the dataset's select over its sources.
+async fn plan_query(
+    session: &SessionContext,
+    lake: &Lake,
+    select: &str,
+    provided: &[Provided],
+    own: &[String],
+) -> Result<LogicalPlan, tributary_spark_sql::Error> {
+    let text = Text::query(select)?;
+    let catalogue = &lake.options().catalogue;
+    let names: Vec<TableName> = provided.iter().map(|(name, _)| name.clone()).collect();
+    let mut tables = Tables::default();
+    for used in text.uses() {
+        let found = tributary_spark_sql::choose(catalogue, &names, &used.parts).map(|name| {
+            let provider = provided.iter().find(|(of, _)| of == name).map(|(_, provider)| Arc::clone(provider));
+            provider.map(|provider| sql::Source::new(catalogue, name, &used.read, provider).hiding(is_rider))
+        });
+        tables.put(used.clone(), found.and_then(|source| source.ok_or(Missing::NoTable { suggestion: None })));
+    }
+    text.plan(session, &session.state(), &tables, own).await
 }
 
 async fn all_columns(session: &SessionContext, source: &Source) -> QueryResult<LogicalPlan> {

@@ -85,20 +85,21 @@ impl Source {
     }
 
     /// Whether its rows have a position of their own: change events have, and so have records of a log; lines of files have none.
+    /// `None` where only rows could tell, and there are none.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn has_positions(&self) -> Result<bool> {
+    pub async fn has_positions(&self) -> Result<Option<bool>> {
         match self.delivery {
-            Delivery::Changes | Delivery::Feed => Ok(true),
-            Delivery::Rows if !has_column(&self.table, "_position") => Ok(false),
+            Delivery::Changes | Delivery::Feed => Ok(Some(true)),
+            Delivery::Rows if !has_column(&self.table, "_position") => Ok(Some(false)),
             Delivery::Rows => {
                 let files = self.table.files().await.map_err(|source| Error::lake("list the files of", self.name(), source))?;
                 let all_null = |file: &tributary_lake::DataFile| {
                     let nulls = file.stats.columns.get("_position").and_then(|column| column.null_count);
                     nulls.is_some() && nulls == file.stats.rows
                 };
-                Ok(!files.iter().all(all_null))
+                Ok((!files.is_empty()).then(|| !files.iter().all(all_null)))
             }
         }
     }

@@ -55,7 +55,13 @@ impl Target {
     ///
     /// # Errors
     /// When the declared schema does not fit the query, or the table that is there was made by another declaration.
-    pub fn new(spec: &SilverSpec, selection: &Selection, judge: &Judge, has_positions: bool, existing: Option<&Table>) -> Result<Self> {
+    pub fn new(
+        spec: &SilverSpec,
+        selection: &Selection,
+        judge: &Judge,
+        has_positions: Option<bool>,
+        existing: Option<&Table>,
+    ) -> Result<Self> {
         if spec.deletes.apply_as_truncate_when.is_some() && matches!(spec.policy, MergePolicy::ScdType2 { .. }) {
             let reason = "TRUNCATE_REQUIRES_SCD1: apply_as_truncate_when would erase history, which scd_type2 keeps";
             return Err(Error::spec(&spec.table, reason));
@@ -65,8 +71,8 @@ impl Target {
         let mark = spec.deletes.soft_delete_column.clone();
         let is_history = matches!(spec.policy, MergePolicy::ScdType2 { .. });
         let keyed = spec.policy != MergePolicy::Append;
-        let positions = keyed && existing.map_or(has_positions, |table| keeps_positions(table, is_history, has_positions));
-        check_order(spec, sequence_type.is_some(), positions)?;
+        let positions = keyed && keeps_positions(existing, is_history, has_positions);
+        check_order(spec, sequence_type.is_some(), positions || has_positions.is_none())?;
         let business = business_columns(spec, selection, existing, mark.as_deref())?;
         let kept = judge.sequence_columns().filter(|names| names.iter().all(|name| business.iter().any(|column| column.name == *name)));
         let mut target = Self {
@@ -258,11 +264,19 @@ fn key_list(spec: &SilverSpec) -> String {
     serde_json::Value::from(spec.keys.clone()).to_string()
 }
 
-fn keeps_positions(table: &Table, is_history: bool, has_positions: bool) -> bool {
-    if is_history {
-        return has_positions;
+/// Whether the table has a place for the position of its rows: one that holds rows as it was made, one that never held any as its
+/// source has positions.
+fn keeps_positions(table: Option<&Table>, is_history: bool, has_positions: Option<bool>) -> bool {
+    let kept = |table: &Table| table.columns().iter().any(|column| column.name == POSITION);
+    match table {
+        Some(table) if !is_history => kept(table) || (is_new(table) && has_positions == Some(true)),
+        _ => has_positions == Some(true),
     }
-    table.columns().iter().any(|column| column.name == POSITION)
+}
+
+/// Whether nothing has been written to the table since it was made.
+pub(crate) fn is_new(table: &Table) -> bool {
+    table.version() == 0
 }
 
 fn check_schema(spec: &SilverSpec, selection: &Selection) -> Result<()> {

@@ -1,7 +1,11 @@
 //! Making a pipeline's tables ahead of its first run.
 
-use tributary_lake::Difference;
-use tributary_specs::{DatasetRef, Layer, TableName, TableSpec};
+mod growth;
+
+use tributary_lake::{Difference, Table};
+use tributary_specs::{DatasetRef, Layer, SourceFeed, TableName, TableSpec};
+
+use growth::Growth;
 
 use crate::{Error, Lake, Pipeline};
 
@@ -33,7 +37,7 @@ pub struct TableSetup {
 pub enum SetupOutcome {
     /// It was not there and is now, without rows.
     Created,
-    /// It is there as the pipeline declares it.
+    /// It is there as the pipeline declares it, or as its schema policy and its input have let it grow since.
     AsDeclared,
     /// It is there and differs; nothing was changed.
     Differs(Vec<Difference>),
@@ -80,25 +84,37 @@ impl Lake {
     pub async fn declared(&self, pipeline: &Pipeline, table: &TableName) -> Result<Option<TableSpec>, Error> {
         let datasets = pipeline.spec().phases()?.into_iter().flatten();
         match datasets.into_iter().find(|dataset| dataset.table.same_without_case(table)) {
-            Some(dataset) => self.declaration(pipeline, &dataset).await,
+            Some(dataset) => self.declaration(pipeline, &dataset, None).await,
             None => Ok(None),
         }
     }
 
     async fn set_up(&self, pipeline: &Pipeline, dataset: &DatasetRef) -> Result<SetupOutcome, Error> {
-        let Some(spec) = self.declaration(pipeline, dataset).await? else { return Ok(SetupOutcome::LeftToFirstRun) };
-        if self.inner().table(&spec.name).await?.is_none() {
+        let table = self.inner().table(&dataset.table).await?;
+        let Some(spec) = self.declaration(pipeline, dataset, table.as_ref()).await? else { return Ok(SetupOutcome::LeftToFirstRun) };
+        let Some(table) = table else {
             self.inner().create(&spec).await?;
             return Ok(SetupOutcome::Created);
-        }
+        };
+        let spec = growth(pipeline, dataset).of_table(&spec, table.columns(), table.version() == 0);
         let differences = self.inner().difference(&spec).await?;
         Ok(if differences.is_empty() { SetupOutcome::AsDeclared } else { SetupOutcome::Differs(differences) })
     }
 
-    async fn declaration(&self, pipeline: &Pipeline, dataset: &DatasetRef) -> Result<Option<TableSpec>, Error> {
+    /// The table of a dataset; where only messages tell the columns of a feed, those that the table has.
+    async fn declaration(&self, pipeline: &Pipeline, dataset: &DatasetRef, table: Option<&Table>) -> Result<Option<TableSpec>, Error> {
         let spec = pipeline.spec();
         match dataset.layer {
-            Layer::Bronze => Ok(tributary_bronze::table_spec(&spec.feeds[dataset.index])?),
+            Layer::Bronze => {
+                let feed = &spec.feeds[dataset.index];
+                match table.filter(|_| feed.columns.is_empty()) {
+                    None => Ok(tributary_bronze::table_spec(feed)?),
+                    Some(table) => {
+                        let columns = table.columns().iter().filter(|column| !column.name.starts_with('_')).cloned().collect();
+                        Ok(tributary_bronze::table_spec(&SourceFeed { columns, ..feed.clone() })?)
+                    }
+                }
+            }
             Layer::Silver => {
                 let silver = &spec.silver[dataset.index];
                 let options = tributary_silver_merge::Options {
@@ -106,10 +122,7 @@ impl Lake {
                     build: pipeline.build_of(&silver.table),
                     ..Default::default()
                 };
-                match tributary_silver_merge::table_spec(self.inner(), silver, &options).await {
-                    Err(tributary_silver_merge::Error::NoSource { .. }) => Ok(None),
-                    planned => Ok(Some(planned?)),
-                }
+                Ok(tributary_silver_merge::table_spec(self.inner(), silver, &options).await?)
             }
             Layer::Gold => {
                 let gold = &spec.gold[dataset.index];
@@ -121,5 +134,15 @@ impl Lake {
                 Ok(tributary_gold_agg::table_spec(self.inner(), gold, &options).await?)
             }
         }
+    }
+}
+
+/// How far a dataset's table may go beyond its declaration.
+fn growth(pipeline: &Pipeline, dataset: &DatasetRef) -> Growth {
+    let spec = pipeline.spec();
+    match dataset.layer {
+        Layer::Bronze => Growth::of_feed(&spec.feeds[dataset.index]),
+        Layer::Silver => Growth::of_silver(&spec.silver[dataset.index], pipeline.build_of(&dataset.table).is_some()),
+        Layer::Gold => Growth::of_gold(&spec.gold[dataset.index]),
     }
 }

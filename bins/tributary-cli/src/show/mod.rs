@@ -21,7 +21,7 @@ pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
         _ => match start::block_on(async { Ok(tributary::sql::query(&lake, &runs(limit)).await) })? {
             // the table is made by the first run that has something to say
-            Err(tributary::sql::Error::NoTable { .. }) => {
+            Err(tributary::sql::Error::Text(tributary::sql::TextError::NoTable { .. })) => {
                 output::rows(output, &output::batch(vec![("run_id", output::text::<String>([]))])?)
             }
             Err(error) => Err(error.into()),

@@ -238,7 +238,7 @@ async fn result_types_become_the_nearest_delta_types_and_nothing_wraps() -> Resu
     world.run(&spec).await?;
     let columns = world.table("gold.types").await?.columns().to_vec();
     let types: Vec<String> = columns.iter().map(|column| format!("{} {}", column.name, column.data_type)).collect();
-    assert_eq!(types, ["order_id long", "place long", "at timestamp_ntz", "region string"]);
+    assert_eq!(types, ["order_id long", "place long", "at timestamp", "region string"]);
     assert_eq!(world.rows("gold.types").await?.len(), 4);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a table is made with, how it grows, and what needs a full refresh.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use tributary_silver_merge::{Error, Options, table_spec};
 use tributary_specs::{Column, DataType, Deletes, MergePolicy, SilverSpec, Status};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
@@ -139,7 +139,7 @@ fn hidden_columns_are_only_those_the_next_batch_needs() {
             let spec = spec.clone();
             async move {
                 let world = world_with(&first()).await?;
-                let table = table_spec(&world.lake, &spec, &Options::default()).await?;
+                let table = table_spec(&world.lake, &spec, &Options::default()).await?.context("its source is there")?;
                 world.run(&spec).await?;
                 let names: Vec<String> = world.table(&spec.table).await?.columns().iter().map(|column| column.name.clone()).collect();
                 ensure!(

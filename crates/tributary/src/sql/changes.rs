@@ -18,7 +18,7 @@ use super::Error;
 pub(super) async fn provider(table: Table, from: u64, to: u64) -> Result<Arc<dyn TableProvider>, Error> {
     let schema = table.changes(from, to).await?.schema();
     let changes = Changes { table, from, to, schema: Arc::clone(&schema) };
-    Ok(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(changes)]).map_err(Error::plan)?))
+    Ok(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(changes)]).map_err(tributary_lake::Error::from)?))
 }
 
 #[derive(Debug)]

@@ -1,50 +1,19 @@
 //! SQL texts of people, over the tables of a lake.
 //!
-//! The text is Databricks SQL. DataFusion executes it, but DataFusion reads that dialect with other meanings: it parses
-//! `VERSION AS OF` and ignores it, folds or does not fold names, sorts nulls the other way, divides whole numbers to whole
-//! numbers. So a text goes through four steps, and what none of them knows is refused by name instead of answered wrongly:
-//!
-//! ```text
-//! text ──▶ parse ──▶ one query (or EXPLAIN of one)
-//!            ▼
-//!          uses.rs     which tables, at which version, or which changes
-//!            ▼
-//!          open.rs     those versions, those change feeds          (the only step that reads)
-//!            ▼
-//!          rewrite     names found without regard to case and spelled as they are; every clause, operator and
-//!                      function either known to mean the same here, or given our meaning, or refused
-//!            ▼
-//!          meaning.rs  what only types can tell: comparisons and casts that mean something else here
-//!            ▼
-//!          DataFusion
-//! ```
-//!
-//! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it; the catalogue `system` is there too.
-//! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC).
-//! - `FROM table_changes('schema.table', from[, to])`, versions or instants, both included.
-//! - 64-bit whole numbers wrap on overflow, where the platform would stop.
+//! The text is Databricks SQL in Spark's meaning, as `tributary_spark_sql` reads it: the same in `sql`, in views, selects, rules and
+//! conditions. What is read of which table, `open.rs` opens; `VERSION AS OF`, `TIMESTAMP AS OF` and `table_changes(…)` are executed
+//! here alone. The catalogue `system` is there too.
 
 mod changes;
 mod ddl;
 mod error;
-mod expression;
-mod functions;
-mod meaning;
 mod open;
-mod parse;
-mod quotient;
-mod rewrite;
-mod rounding;
-mod scope;
-#[cfg(test)]
-mod tests;
-mod types;
-mod uses;
 
 pub use ddl::{create_table, definition};
 pub use error::Error;
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::datafusion::sql::parser::Statement;
+pub use tributary_spark_sql::Error as TextError;
+use tributary_spark_sql::Text;
 
 use crate::Lake;
 
@@ -52,8 +21,8 @@ use crate::Lake;
 /// it returns; collecting or streaming the frame runs it, within the lake's memory limit.
 ///
 /// # Errors
-/// [`Error::Syntax`] with line and column, [`Error::Refused`] for what this release does not execute as the dialect means it,
-/// [`Error::NoTable`] and [`Error::NoColumn`] with the nearest name.
+/// [`Error::Text`]: a text that cannot be read, with line and column; what this release does not execute as the dialect means it;
+/// tables and columns that are not there, with the nearest name. [`Error::Lake`] where a table cannot be opened.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -64,13 +33,11 @@ use crate::Lake;
 /// # Ok(()) }
 /// ```
 pub async fn query(lake: &Lake, text: &str) -> Result<DataFrame, Error> {
-    let mut statement = parse::statement(text)?;
-    let uses = uses::collect(&statement)?;
-    let tables = open::open(lake, uses).await?;
-    rewrite::statement(&mut statement, &tables)?;
-    let context = tables.session(lake);
+    let text = Text::parse(text)?;
+    let tables = open::open(lake, text.uses()).await?;
+    let context = lake.inner().session();
+    tributary_spark_sql::prepare(&context);
     let state = context.state();
-    let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await.map_err(Error::plan)?;
-    meaning::check(&plan)?;
-    Ok(DataFrame::new(state, plan))
+    let plan = text.plan(&context, &state, &tables, &[]).await?;
+    Ok(DataFrame::new(context.state(), plan))
 }

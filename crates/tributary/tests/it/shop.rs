@@ -110,7 +110,7 @@ async fn folded_feed(table: &Table) -> Vec<String> {
     rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, usize::try_from(count).unwrap_or(0))).collect()
 }
 
-fn rows_as_text(batch: &RecordBatch) -> Vec<String> {
+pub fn rows_as_text(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("∅");
     let columns: Vec<ArrayFormatter<'_>> =
         batch.columns().iter().map(|column| ArrayFormatter::try_new(column.as_ref(), &options).expect("a formatter")).collect();

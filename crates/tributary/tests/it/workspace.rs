@@ -15,9 +15,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tributary-testkit", &["tributary-specs"]),
     ("tributary-workspace-hack", &[]),
     ("tributary-lake", &["tributary-fault", "tributary-specs", "tributary-testkit", "tributary-workspace-hack"]),
+    ("tributary-spark-sql", &["tributary-fault", "tributary-specs", "tributary-lake"]),
     ("tributary-bronze", &["tributary-fault", "tributary-specs", "tributary-cdc-decode", "tributary-lake"]),
-    ("tributary-silver-merge", &["tributary-fault", "tributary-specs", "tributary-lake", "tributary-testkit"]),
-    ("tributary-gold-agg", &["tributary-fault", "tributary-specs", "tributary-lake"]),
+    ("tributary-silver-merge", &["tributary-fault", "tributary-specs", "tributary-lake", "tributary-spark-sql", "tributary-testkit"]),
+    ("tributary-gold-agg", &["tributary-fault", "tributary-specs", "tributary-lake", "tributary-spark-sql"]),
     (
         "tributary",
         &[
@@ -28,6 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "tributary-bronze",
             "tributary-silver-merge",
             "tributary-gold-agg",
+            "tributary-spark-sql",
             "tributary-testkit",
         ],
     ),

@@ -10,12 +10,12 @@ use tributary_lake::datafusion::error::Result;
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 /// What the rewritten query calls it.
-pub(super) const NAME: &str = "round_half_up";
+pub(crate) const NAME: &str = "round_half_up";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(RoundHalfUp::new())));
 
 /// The function of a double and a number of digits that is not negative.
-pub(super) fn function() -> ScalarUDF {
+pub(crate) fn function() -> ScalarUDF {
     FUNCTION.as_ref().clone()
 }
 

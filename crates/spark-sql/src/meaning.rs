@@ -7,10 +7,10 @@ use tributary_lake::datafusion::logical_expr::expr::InList;
 use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::{Error, quotient, rounding};
+use crate::{Error, quotient, rounding};
 
 /// Refuses a plan in which an operation between these types means something else.
-pub(super) fn check(plan: &LogicalPlan) -> Result<(), Error> {
+pub(crate) fn check(plan: &LogicalPlan) -> Result<(), Error> {
     let mut refused = None;
     let walked = plan.apply_with_subqueries(|node| {
         let mut schema = DFSchema::empty();
@@ -30,6 +30,19 @@ pub(super) fn check(plan: &LogicalPlan) -> Result<(), Error> {
             Error::refused_with_hint(format!("the interval `{}` as a column", field.name()), "intervals can only be added", Span::empty())
         });
     }
+    refused.map_or(Ok(()), Err)
+}
+
+/// Refuses an expression over these columns in which an operation means something else.
+pub(crate) fn check_expression(expression: &Expr, schema: &DFSchema) -> Result<(), Error> {
+    let mut refused = None;
+    let walked = expression.apply(|part| {
+        if refused.is_none() {
+            refused = of_expression(part, schema);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_err(Error::plan)?;
     refused.map_or(Ok(()), Err)
 }
 

@@ -1,15 +1,15 @@
 //! What names mean at a place of a query: found without regard to case, spelled as the table or alias spells them.
 
+use tributary_fault::nearest;
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Spanned};
-use tributary_specs::nearest;
 
-use super::rewrite::Named;
-use super::{Error, error};
+use crate::rewrite::Named;
+use crate::{Error, error};
 
 /// A column that can be named.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
+pub(crate) struct Column {
     pub name: String,
     /// Known for columns of tables that only pass through; then fields inside can be named too.
     pub data_type: Option<DataType>,
@@ -17,7 +17,7 @@ pub(super) struct Column {
 
 /// Something in a FROM clause.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Relation {
+pub(crate) struct Relation {
     /// What the rewritten query calls it; none for a subquery without a name.
     pub alias: Option<String>,
     /// What the text may call it: the alias alone, or catalogue, schema and table, most significant first.
@@ -38,7 +38,7 @@ impl Relation {
 
 /// Everything that can be named at one place of a query.
 #[derive(Debug, Default)]
-pub(super) struct Scope<'a> {
+pub(crate) struct Scope<'a> {
     pub relations: Vec<Relation>,
     /// Names of the select list; asked before the columns of the relations where `outputs_first`.
     pub outputs: Vec<Column>,
@@ -50,13 +50,13 @@ pub(super) struct Scope<'a> {
 }
 
 /// Whether two names are one.
-pub(super) fn same(a: &str, b: &str) -> bool {
+pub(crate) fn same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }
 
 impl Scope<'_> {
     /// What a chain of names is.
-    pub(super) fn resolve(&self, parts: &[Ident]) -> Result<Found, Error> {
+    pub(crate) fn resolve(&self, parts: &[Ident]) -> Result<Found, Error> {
         let mut scope = Some(self);
         while let Some(here) = scope {
             if let Some(found) = here.resolve_here(parts)? {
@@ -68,7 +68,7 @@ impl Scope<'_> {
     }
 
     /// The relation that a name before `.*` is.
-    pub(super) fn relation(&self, name: &ObjectName) -> Result<&Relation, Error> {
+    pub(crate) fn relation(&self, name: &ObjectName) -> Result<&Relation, Error> {
         let parts: Vec<Ident> = name.0.iter().filter_map(|part| part.as_ident().cloned()).collect();
         let called: Vec<&Relation> = self.relations.iter().filter(|relation| relation.is_called(&parts)).collect();
         match called.as_slice() {
@@ -137,7 +137,7 @@ impl Scope<'_> {
 }
 
 /// The parts as they are written.
-pub(super) fn written(parts: &[Ident]) -> String {
+pub(crate) fn written(parts: &[Ident]) -> String {
     parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")
 }
 
@@ -150,7 +150,7 @@ fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation
 
 /// A column of a relation, or a field inside it, spelled as they are.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Relation and column, or the column alone.
     pub column: Vec<Ident>,
     /// Fields below the column, outermost first.

@@ -8,14 +8,14 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::functions::{self, Meaning, Rewrite};
-use super::rewrite::{Rewriter, object_name};
-use super::scope::{Column, Found, Scope};
-use super::{Error, quotient, rounding, types};
+use crate::functions::{self, Meaning, Rewrite};
+use crate::rewrite::{Rewriter, object_name};
+use crate::scope::{Column, Found, Scope};
+use crate::{Error, quotient, rounding, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
-    pub(super) fn expression(&self, expression: &mut Expr, scope: &Scope<'_>) -> Result<Option<Column>, Error> {
+    pub(crate) fn expression(&self, expression: &mut Expr, scope: &Scope<'_>) -> Result<Option<Column>, Error> {
         let span = expression.span();
         match expression {
             Expr::Identifier(ident) => {
@@ -73,7 +73,7 @@ impl Rewriter<'_> {
                 array: false,
                 format: None,
             } => {
-                types::check(data_type, span)?;
+                types::rewrite(data_type, span)?;
                 self.all([expr.as_mut()], scope)?;
             }
             Expr::Extract { field, syntax: ExtractSyntax::From, expr } => {
@@ -105,7 +105,7 @@ impl Rewriter<'_> {
                 }
             }
             Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }) => {
-                types::check(data_type, span)?;
+                types::rewrite(data_type, span)?;
                 literal(value)?;
             }
             Expr::Interval(Interval {
@@ -159,7 +159,7 @@ impl Rewriter<'_> {
         })
     }
 
-    pub(super) fn window(&self, window: &mut WindowSpec, scope: &Scope<'_>) -> Result<(), Error> {
+    pub(crate) fn window(&self, window: &mut WindowSpec, scope: &Scope<'_>) -> Result<(), Error> {
         let WindowSpec { window_name, partition_by, order_by, window_frame: _ } = window;
         if let Some(name) = window_name {
             return Err(Error::refused("a window that builds on another", name.span));
@@ -181,7 +181,7 @@ impl Rewriter<'_> {
             return refuse("WITHIN GROUP");
         }
         let meaning = match name.0.as_slice() {
-            [part] if part.as_ident().is_some() => functions::meaning(&written),
+            [part] if part.as_ident().is_some() => self.meaning(&written),
             _ => Meaning::Unknown,
         };
         let ignores_nulls = matches!(written.as_str(), "first_value" | "last_value" | "nth_value" | "lag" | "lead");
@@ -224,7 +224,21 @@ impl Rewriter<'_> {
                 _ => refuse("this form"),
             },
             Meaning::Refused(hint) => Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
-            Meaning::Unknown => Err(Error::refused(format!("the function `{written}`"), span)),
+            Meaning::Unknown => {
+                let mut known: Vec<&str> = functions::names().collect();
+                known.extend(self.own.iter().map(String::as_str));
+                let hint =
+                    tributary_fault::nearest(&written, known.iter().copied()).map(|name| format!("the nearest known name is `{name}`"));
+                Err(Error::Refused { what: format!("the function `{written}`"), hint, span: crate::error::position(span) })
+            }
+        }
+    }
+
+    /// What the function of this name, in lower case, is: one of the program's own, or the dialect's.
+    fn meaning<'r>(&'r self, written: &str) -> Meaning<'r> {
+        match self.own.iter().find(|own| own.to_lowercase() == written) {
+            Some(own) => Meaning::Same { name: own, least: 0, most: usize::MAX },
+            None => functions::meaning(written),
         }
     }
 

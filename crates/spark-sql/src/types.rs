@@ -3,11 +3,20 @@
 use tributary_lake::datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::Error;
+use crate::Error;
 
-/// Refuses a type that the engine reads otherwise, or not at all.
-pub(super) fn check(data_type: &DataType, span: Span) -> Result<(), Error> {
+/// Says a type as the engine means it; refuses one that it has not.
+pub(crate) fn rewrite(data_type: &mut DataType, span: Span) -> Result<(), Error> {
     match data_type {
+        // an instant, in microseconds
+        DataType::Timestamp(None, TimezoneInfo::None) => {
+            *data_type = DataType::Timestamp(Some(6), TimezoneInfo::WithTimeZone);
+            Ok(())
+        }
+        DataType::TimestampNtz(None) => {
+            *data_type = DataType::Timestamp(Some(6), TimezoneInfo::None);
+            Ok(())
+        }
         DataType::Boolean
         | DataType::TinyInt(None)
         | DataType::SmallInt(None)
@@ -18,8 +27,7 @@ pub(super) fn check(data_type: &DataType, span: Span) -> Result<(), Error> {
         | DataType::Real
         | DataType::Double(ExactNumberInfo::None)
         | DataType::String(None)
-        | DataType::Date
-        | DataType::Timestamp(None, TimezoneInfo::None) => Ok(()),
+        | DataType::Date => Ok(()),
         DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => match info {
             ExactNumberInfo::PrecisionAndScale(_, _) | ExactNumberInfo::Precision(_) => Ok(()),
             ExactNumberInfo::None => {

@@ -9,27 +9,34 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::open::Tables;
-use super::scope::{Column, Relation, Scope, same};
-use super::uses::TableUse;
-use super::{Error, error};
+use crate::scope::{Column, Relation, Scope, same};
+use crate::tables::Tables;
+use crate::uses::TableUse;
+use crate::{Error, error, tables};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
-pub(super) fn statement(statement: &mut Statement, tables: &Tables) -> Result<(), Error> {
+pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
     match statement {
-        Statement::Query(query) => Rewriter { tables }.query(query, &[], None).map(drop),
-        Statement::Explain { statement, .. } => self::statement(statement, tables),
+        Statement::Query(query) => rewriter.query(query, &[], None).map(drop),
+        Statement::Explain { statement, .. } => self::statement(statement, rewriter),
         other => Err(Error::refused("this statement", other.span())),
     }
 }
 
-pub(super) struct Rewriter<'t> {
-    tables: &'t Tables,
+/// What a text may name besides its own names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rewriter<'t> {
+    /// Its tables.
+    pub tables: &'t Tables,
+    /// Functions that the program brought, by name.
+    pub own: &'t [String],
+    /// Whether other versions of a table than the latest may be read, and changes.
+    pub travels: bool,
 }
 
 /// A common table expression that can be named.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(crate) struct Named {
     name: String,
     columns: Vec<Column>,
 }
@@ -41,7 +48,7 @@ fn refuse_if(there: bool, what: &str, span: Span) -> Result<(), Error> {
 
 impl Rewriter<'_> {
     /// Rewrites a query and tells the columns it gives.
-    pub(super) fn query(&self, query: &mut Query, named: &[Named], outer: Option<&Scope<'_>>) -> Result<Vec<Column>, Error> {
+    pub(crate) fn query(&self, query: &mut Query, named: &[Named], outer: Option<&Scope<'_>>) -> Result<Vec<Column>, Error> {
         let span = query.span();
         let Query { with, body, order_by, limit_clause, fetch, locks, for_clause, settings, format_clause, pipe_operators } = query;
         refuse_if(fetch.is_some(), "the clause FETCH", span)?;
@@ -249,7 +256,7 @@ impl Rewriter<'_> {
         }
     }
 
-    pub(super) fn order_by_one(&self, order_by: &mut OrderByExpr, scope: &Scope<'_>) -> Result<(), Error> {
+    pub(crate) fn order_by_one(&self, order_by: &mut OrderByExpr, scope: &Scope<'_>) -> Result<(), Error> {
         let OrderByExpr { expr, options: _, with_fill } = order_by;
         refuse_if(with_fill.is_some(), "the clause WITH FILL", expr.span())?;
         self.expression(expr, scope).map(drop)
@@ -326,6 +333,13 @@ impl Rewriter<'_> {
                 refuse_if(json_path.is_some(), "a path into JSON", span)?;
                 refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
                 let Some(used) = used else { return Err(Error::refused("this table", span)) };
+                if let (false, Some(how)) = (self.travels, used.read.how()) {
+                    return Err(Error::refused_with_hint(
+                        format!("{how} in a dataset"),
+                        "a dataset is over its inputs as they are",
+                        name.span(),
+                    ));
+                }
                 let common = (used.parts.len() == 1 && args.is_none() && version.is_none())
                     .then(|| named.iter().rev().find(|one| same(&one.name, &used.parts[0])))
                     .flatten();
@@ -335,9 +349,9 @@ impl Rewriter<'_> {
                         (vec![common.name.clone()], common.columns.clone())
                     }
                     None => {
-                        let opened = self.tables.get(&used, name.span())?;
-                        *name = object_name(&opened.registered);
-                        (opened.names.clone(), opened.columns.clone())
+                        let source = self.tables.get(&used, name.span())?;
+                        *name = ObjectName::from(vec![quoted(tables::CATALOGUE), quoted(tables::SCHEMA), quoted(&source.registered)]);
+                        (source.names.clone(), source.columns.clone())
                     }
                 };
                 (*args, *version) = (None, None);
@@ -509,6 +523,10 @@ fn is_plain_column(expression: &Expr, column: &Column) -> bool {
     }
 }
 
-pub(super) fn object_name(name: &str) -> ObjectName {
-    ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('`', name))])
+pub(crate) fn object_name(name: &str) -> ObjectName {
+    ObjectName::from(vec![quoted(name)])
+}
+
+fn quoted(name: &str) -> Ident {
+    Ident::with_quote('`', name)
 }

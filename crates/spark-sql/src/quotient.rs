@@ -10,12 +10,12 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 /// What the rewritten query calls it.
-pub(super) const NAME: &str = "quotient";
+pub(crate) const NAME: &str = "quotient";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Quotient::new())));
 
 /// The function of two numbers, which gives a double; a division by zero is an error, also of doubles.
-pub(super) fn function() -> ScalarUDF {
+pub(crate) fn function() -> ScalarUDF {
     FUNCTION.as_ref().clone()
 }
 

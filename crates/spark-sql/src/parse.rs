@@ -1,34 +1,22 @@
 //! Text to one statement.
 
-use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Spanned, Statement};
+use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spanned, Statement};
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
-use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer, Whitespace};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Whitespace};
 
-use super::Error;
+use crate::Error;
 
 /// The parts of a dotted name as it stands in a text, back-quotes taken off.
-pub(super) fn name_parts(text: &str) -> Option<Vec<String>> {
+pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
     let name = Parser::new(&DatabricksDialect).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
     name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect()
 }
 
 /// One query, or an `EXPLAIN` of one.
-pub(super) fn statement(text: &str) -> Result<Statement, Error> {
-    let syntax = |error: &dyn std::fmt::Display| {
-        let text = error.to_string();
-        Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
-    };
-    let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
-    for token in &tokens {
-        if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
-            && comment.starts_with('+')
-        {
-            return Err(Error::refused("a hint (/*+ … */)", token.span));
-        }
-    }
+pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
     let statements =
-        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
+        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens(text)?).parse_statements().map_err(|error| syntax(&error))?;
     let mut statements = statements.into_iter();
     match (statements.next(), statements.next()) {
         (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),
@@ -55,4 +43,29 @@ fn query_or_explain(statement: Statement) -> Result<Statement, Error> {
             Err(Error::refused_with_hint(format!("the statement {}", words.join(" ")), hint, Span::empty()))
         }
     }
+}
+
+/// One expression.
+pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
+    let mut parser = Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens(text)?);
+    let expression = parser.parse_expr().map_err(|error| syntax(&error))?;
+    parser.expect_token(&Token::EOF).map_err(|error| syntax(&error))?;
+    Ok(expression)
+}
+
+fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
+    for token in &tokens {
+        if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
+            && comment.starts_with('+')
+        {
+            return Err(Error::refused("a hint (/*+ … */)", token.span));
+        }
+    }
+    Ok(tokens)
+}
+
+fn syntax(error: &dyn std::fmt::Display) -> Error {
+    let text = error.to_string();
+    Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
 }

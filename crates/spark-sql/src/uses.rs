@@ -9,11 +9,11 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::{Error, error, parse};
+use crate::{Error, error, parse};
 
 /// A table as a statement uses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct TableUse {
+pub struct TableUse {
     /// One to three parts, as they are written.
     pub parts: Vec<String>,
     /// What is read of it.
@@ -22,7 +22,7 @@ pub(super) struct TableUse {
 
 /// What is read of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Read {
+pub enum Read {
     /// Its latest version.
     Latest,
     /// The rows of one version.
@@ -33,13 +33,43 @@ pub(super) enum Read {
 
 /// A version, or the instant that stands for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Point {
+pub enum Point {
+    /// A version of the table.
     Version(u64),
+    /// The version that was the latest then.
     Instant(DateTime<Utc>),
 }
 
+impl Read {
+    /// The words that say what is read; none for the latest version.
+    pub(crate) fn how(&self) -> Option<&'static str> {
+        match self {
+            Self::Latest => None,
+            Self::At(Point::Version(_)) => Some("VERSION AS OF"),
+            Self::At(Point::Instant(_)) => Some("TIMESTAMP AS OF"),
+            Self::Changes(..) => Some("table_changes"),
+        }
+    }
+
+    /// A name for what is read of a table of this name.
+    pub(crate) fn describe(&self, table: &str) -> String {
+        let point = |point: &Point| match point {
+            Point::Version(version) => format!("v{version}"),
+            Point::Instant(instant) => instant.to_rfc3339(),
+        };
+        match self {
+            Self::Latest => table.to_owned(),
+            Self::At(at) => format!("{table}@{}", point(at)),
+            Self::Changes(from, to) => {
+                let to = to.as_ref().map_or_else(|| "latest".to_owned(), point);
+                format!("changes of {table} from {} to {to}", point(from))
+            }
+        }
+    }
+}
+
 /// Every use of a table, names of common table expressions included.
-pub(super) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
+pub(crate) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
     struct Collector(Vec<TableUse>);
     impl Visitor for Collector {
         type Break = Error;
@@ -62,7 +92,7 @@ pub(super) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
 
 impl TableUse {
     /// What a factor of a FROM clause uses; `None` when it is no table.
-    pub(super) fn of(factor: &TableFactor) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(factor: &TableFactor) -> Result<Option<Self>, Error> {
         let TableFactor::Table { name, args, version, .. } = factor else { return Ok(None) };
         let parts = parts(name)?;
         match args {

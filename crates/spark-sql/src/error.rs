@@ -1,0 +1,138 @@
+//! What can be wrong with a SQL text.
+
+use tributary_fault::{Fault, FaultClass, FaultCode};
+use tributary_lake::datafusion::error::DataFusionError;
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+/// A SQL text is not executed. Positions are line and column of the text, counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// SQ0001. The text is not SQL of the dialect.
+    #[error("the text cannot be read: {reason}")]
+    Syntax {
+        /// The parser's words, with line and column.
+        reason: String,
+    },
+    /// SQ0002. The text is SQL, but holds a clause, operator, function or type that this release does not execute as the
+    /// dialect means it. It is refused because the engine below would ignore it or answer something else. The message names
+    /// it and, where there is one, a way to say the same.
+    #[error("{what} is not executed by this release{}{}", at(*span), hint.as_ref().map(|hint| format!(": {hint}")).unwrap_or_default())]
+    Refused {
+        /// The clause, operator, function or type.
+        what: String,
+        /// A way to say the same, or why not.
+        hint: Option<String>,
+        /// Where it stands.
+        span: Option<(u64, u64)>,
+    },
+    /// SQ0003. No table has this name.
+    #[error("table `{table}` does not exist{}{}", at(*span), nearest(suggestion.as_deref()))]
+    NoTable {
+        /// As it is written.
+        table: String,
+        /// The nearest name there is.
+        suggestion: Option<String>,
+        /// Where it stands.
+        span: Option<(u64, u64)>,
+    },
+    /// SQ0004. No table of the query has a column of this name.
+    #[error("column `{column}` does not exist{}{}", at(*span), nearest(suggestion.as_deref()))]
+    NoColumn {
+        /// As it is written.
+        column: String,
+        /// The nearest name there is.
+        suggestion: Option<String>,
+        /// Where it stands.
+        span: Option<(u64, u64)>,
+    },
+    /// SQ0005. A name stands for more than one thing.
+    #[error("`{name}` is ambiguous{}: it can be {candidates}", at(*span))]
+    Ambiguous {
+        /// As it is written.
+        name: String,
+        /// What it can be.
+        candidates: String,
+        /// Where it stands.
+        span: Option<(u64, u64)>,
+    },
+    /// SQ0006. A version, an instant or an argument of `table_changes` cannot be read.
+    #[error("{what} takes {expected}{}", at(*span))]
+    Argument {
+        /// Whose argument.
+        what: String,
+        /// What it takes.
+        expected: &'static str,
+        /// Where it stands.
+        span: Option<(u64, u64)>,
+    },
+    /// SQ0007. The engine refuses the query: types do not fit, a column is not grouped by, …
+    #[error("the query cannot be planned: {reason}")]
+    Plan {
+        /// The engine's words.
+        reason: String,
+    },
+}
+
+fn at(span: Option<(u64, u64)>) -> String {
+    span.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default()
+}
+
+fn nearest(suggestion: Option<&str>) -> String {
+    suggestion.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
+}
+
+/// Line and column of a span, where it has one.
+pub(crate) fn position(span: Span) -> Option<(u64, u64)> {
+    (span.start.line > 0).then_some((span.start.line, span.start.column))
+}
+
+impl Error {
+    pub(crate) fn refused(what: impl Into<String>, span: Span) -> Self {
+        Self::Refused { what: what.into(), hint: None, span: position(span) }
+    }
+
+    pub(crate) fn refused_with_hint(what: impl Into<String>, hint: impl Into<String>, span: Span) -> Self {
+        Self::Refused { what: what.into(), hint: Some(hint.into()), span: position(span) }
+    }
+
+    /// A refusal of the engine.
+    pub(crate) fn plan(error: DataFusionError) -> Self {
+        Self::Plan { reason: words(&error) }
+    }
+}
+
+/// What the engine says, in one line, without its own prefixes.
+pub fn words(error: &DataFusionError) -> String {
+    let text = match error.find_root() {
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::NotImplemented(text) => text.clone(),
+        root => root.strip_backtrace(),
+    };
+    let text = text.split("\n\nbacktrace:").next().unwrap_or_default();
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+impl Fault for Error {
+    fn class(&self) -> FaultClass {
+        FaultClass::BadInput
+    }
+
+    fn code(&self) -> FaultCode {
+        FaultCode(match self {
+            Self::Syntax { .. } => "SQ0001",
+            Self::Refused { .. } => "SQ0002",
+            Self::NoTable { .. } => "SQ0003",
+            Self::NoColumn { .. } => "SQ0004",
+            Self::Ambiguous { .. } => "SQ0005",
+            Self::Argument { .. } => "SQ0006",
+            Self::Plan { .. } => "SQ0007",
+        })
+    }
+
+    fn next_command(&self) -> Option<String> {
+        match self {
+            Self::NoTable { .. } => Some("tributary show tables".to_owned()),
+            _ => Some(format!("tributary help {}", self.code())),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Spark's meaning of SQL, for every text that people write: queries over the lake, views, selects, rules and conditions.
+//!
+//! DataFusion executes them, but it reads that dialect with other meanings: it parses `VERSION AS OF` and ignores it, folds or does
+//! not fold names, sorts nulls the other way, divides whole numbers to whole numbers. So a text goes through these steps, and what
+//! none of them knows is refused by name, with its place and the nearest known name, instead of answered wrongly:
+//!
+//! ```text
+//! text ──▶ parse      one query, or one expression
+//!            ▼
+//!          uses       which tables, at which version, or which changes        (whoever opens them does so here)
+//!            ▼
+//!          rewrite    names found without regard to case and spelled as they are; every clause, operator and
+//!                     function either known to mean the same here, or given the dialect's meaning, or refused
+//!            ▼
+//!          meaning    what only types can tell: operations that mean something else here
+//!            ▼
+//!          DataFusion
+//! ```
+//!
+//! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it.
+//! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
+//! - A whole number in a text is a BIGINT.
+
+mod error;
+mod expression;
+mod functions;
+mod meaning;
+mod parse;
+mod quotient;
+mod rewrite;
+mod rounding;
+mod scope;
+mod session;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod text;
+mod types;
+mod uses;
+
+pub use error::{Error, words};
+pub use session::prepare;
+pub use tables::{Missing, Source, Tables, choose};
+pub use text::{Text, expression};
+pub use uses::{Point, Read, TableUse};

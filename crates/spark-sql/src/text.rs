@@ -1,0 +1,90 @@
+//! The door: a text, what it uses, and its plan.
+
+use tributary_lake::datafusion::common::DFSchema;
+use tributary_lake::datafusion::execution::SessionState;
+use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan};
+use tributary_lake::datafusion::prelude::SessionContext;
+use tributary_lake::datafusion::sql::parser::Statement;
+use tributary_lake::datafusion::sql::sqlparser::ast::{ExprWithAlias, Spanned, Statement as Parsed};
+
+use crate::rewrite::Rewriter;
+use crate::scope::{Column, Relation, Scope};
+use crate::tables::Tables;
+use crate::uses::TableUse;
+use crate::{Error, meaning, parse, rewrite, uses};
+
+/// A parsed text: one query, or an `EXPLAIN` of one.
+#[derive(Debug, Clone)]
+pub struct Text {
+    statement: Parsed,
+    uses: Vec<TableUse>,
+    /// Whether it may read other versions of a table than the latest, and changes.
+    travels: bool,
+}
+
+impl Text {
+    /// Reads a query or an `EXPLAIN` of one.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with line and column, [`Error::Refused`] for another statement, [`Error::Argument`] for a version or an
+    /// instant that cannot be read.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let statement = parse::statement(text)?;
+        let uses = uses::collect(&statement)?;
+        Ok(Self { statement, uses, travels: true })
+    }
+
+    /// Reads the query of a dataset, which is over its inputs as they are: other versions of a table and its changes are refused
+    /// when it is planned.
+    ///
+    /// # Errors
+    /// As [`Text::parse`]; an `EXPLAIN` is refused too.
+    pub fn query(text: &str) -> Result<Self, Error> {
+        match Self::parse(text)? {
+            text @ Self { statement: Parsed::Query(_), .. } => Ok(Self { travels: false, ..text }),
+            Self { statement, .. } => Err(Error::refused("EXPLAIN in place of a query", statement.span())),
+        }
+    }
+
+    /// Every table it uses, names of `WITH` included.
+    pub fn uses(&self) -> &[TableUse] {
+        &self.uses
+    }
+
+    /// Plans it in a context that [`crate::prepare`] made ready. Functions of `own` are called as they are registered.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for what is not executed as the dialect means it, [`Error::NoTable`] and [`Error::NoColumn`] with the
+    /// nearest name, [`Error::Plan`] for what the engine refuses.
+    pub async fn plan(
+        mut self,
+        context: &SessionContext,
+        state: &SessionState,
+        tables: &Tables,
+        own: &[String],
+    ) -> Result<LogicalPlan, Error> {
+        tables.register_in(context)?;
+        rewrite::statement(&mut self.statement, &Rewriter { tables, own, travels: self.travels })?;
+        let statement = Statement::Statement(Box::new(self.statement));
+        let plan = state.statement_to_plan(statement).await.map_err(Error::plan)?;
+        meaning::check(&plan)?;
+        Ok(plan)
+    }
+}
+
+/// Plans an expression over the columns of `schema`, which a text may also name after `relation`. It may ask no table.
+///
+/// # Errors
+/// As [`Text::plan`].
+pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, schema: &DFSchema, own: &[String]) -> Result<Expr, Error> {
+    let mut parsed = parse::expression(text)?;
+    let columns = schema.fields().iter().map(|field| Column { name: field.name().clone(), data_type: Some(field.data_type().clone()) });
+    let of = |alias: &str| vec![alias.to_owned()];
+    let relation = Relation { alias: relation.map(str::to_owned), names: relation.map(of).unwrap_or_default(), columns: columns.collect() };
+    let scope = Scope { relations: vec![relation], ..Scope::default() };
+    Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
+    let parsed = ExprWithAlias { expr: parsed, alias: None };
+    let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
+    meaning::check_expression(&planned, schema)?;
+    Ok(planned)
+}
