@@ -72,6 +72,7 @@ impl Run<'_> {
         let topics = self.topics(&client, slots, self.patience()).await?;
         let places = topics.values().flatten().flat_map(places_of).collect();
         let bounds = client.bounds(places, self.patience()).await?;
+        self.stop_without_bounds(&client, slots, &topics, &bounds);
         let mut lanes = self.lanes(slots, &topics, &bounds, &BTreeMap::new()).await;
         lanes.retain(|(_, readings)| readings.iter().any(Reading::is_due));
         let widest = lanes.iter().map(|(_, readings)| readings.len()).max().unwrap_or_default();
@@ -113,15 +114,13 @@ impl Run<'_> {
         bounds: &BTreeMap<Place, PartitionBounds>,
     ) -> Result<()> {
         'from_the_table: loop {
-            let mut stream = Stream::new(client, &readings, |_| true, self.waits());
+            let mut stream = Stream::new(client, &readings, self.waits());
             while readings.iter().any(Reading::is_due) {
                 cancelled(self.options)?;
                 let Some(lane) = slot.lane() else { return Ok(()) };
                 let batch = self.fill(lane, &mut stream, &mut readings).await?;
                 if let (Stop::Silent, false) = (stream.stop, self.options.cancel.is_cancelled()) {
-                    let reason =
-                        client.shared.trouble().map_or_else(|| "records that are there do not come".to_owned(), |trouble| trouble.reason);
-                    return Err(client.away("reading records", self.waits(), &reason));
+                    return Err(silence(client, self.waits()));
                 }
                 match slot.commit(self.lake, batch, AfterRace::StopWhenFenced, self.options).await {
                     Committed::Yes => {}
@@ -178,41 +177,23 @@ impl Run<'_> {
         }
         self.write_beginnings(&live.client, slots, &topics).await?;
         live.client.subscribe(&names.iter().copied().collect::<Vec<_>>())?;
-        let owned = live.client.owned(self.waits()).await;
+        let Some(owned) = live.client.owned(self.waits()).await else { return Err(unanswered(&live.client, self.waits())) };
         settled.retain(|place, _| owned.contains(place));
         let bounds = live.client.bounds(owned.into_iter().filter(|place| names.contains(&*place.topic)).collect(), self.patience()).await?;
         let lanes = self.lanes(slots, &topics, &bounds, &settled).await;
-        let fresh: BTreeSet<Place> = lanes
-            .iter()
-            .flat_map(|(_, readings)| readings)
-            .filter_map(|reading| place(reading).filter(|place| !is_settled(&settled, place, reading)))
-            .collect();
-        let begun = lanes.iter().flat_map(|(_, readings)| readings);
-        live.client.begin(
-            begun
-                .filter_map(|reading| place(reading).zip(Some(reading.position.next)))
-                .filter(|(place, _)| fresh.contains(place))
-                .collect(),
-        );
         for (index, mut readings) in lanes {
-            let ended = self.take_round(&live, &mut slots[index], &mut readings, &fresh).await;
-            let places = readings.iter().filter_map(|reading| Some((place(reading)?, reading)));
-            match &ended {
-                Ok(true) => settled.extend(places.map(|(place, reading)| (place, settled_at(reading)))),
-                Ok(false) | Err(_) => places.for_each(|(place, _)| {
-                    settled.remove(&place);
-                }),
-            }
-            if let Err(error) = ended {
-                slots[index].stop(error);
+            match self.take_round(&live, &mut slots[index], &mut readings).await {
+                Ok(true) => settled.extend(readings.iter().filter_map(|reading| Some((place(reading)?, settled_at(reading))))),
+                Ok(false) => {}
+                Err(error) => slots[index].stop(error),
             }
         }
         Ok(())
     }
 
-    /// Takes what a lane's partitions hold now; whether everything that came is in the table, so that reading may go on from there.
-    async fn take_round(&self, live: &Live, slot: &mut Slot, readings: &mut [Reading], fresh: &BTreeSet<Place>) -> Result<bool> {
-        let mut stream = Stream::new(&live.client, readings, |place| fresh.contains(place), QUIET);
+    /// Takes what a lane's partitions hold now; whether everything that came is in the table.
+    async fn take_round(&self, live: &Live, slot: &mut Slot, readings: &mut [Reading]) -> Result<bool> {
+        let mut stream = Stream::new(&live.client, readings, QUIET);
         let mut begun_again = false;
         while readings.iter().any(Reading::is_due) {
             let Some(lane) = slot.lane() else { return Ok(false) };
@@ -234,9 +215,9 @@ impl Run<'_> {
                 Stop::Silent => {
                     begun_again = true;
                     drop(stream);
-                    let owned = live.client.owned(Duration::ZERO).await;
+                    let owned = live.client.shared.owned().unwrap_or_default();
                     live.client.begin(readings.iter().filter_map(begin).filter(|(place, _)| owned.contains(place)).collect());
-                    stream = Stream::new(&live.client, readings, |_| true, 2 * QUIET);
+                    stream = Stream::new(&live.client, readings, 2 * QUIET);
                 }
             }
         }
@@ -306,6 +287,22 @@ impl Run<'_> {
             routes.topics.remove(&index);
         }
         Ok(routes.topics.into_iter().filter_map(|(index, topics)| Some((slot_of[index]?, topics))).collect())
+    }
+
+    /// A feed that has a partition without a leader stops; the others flow on.
+    fn stop_without_bounds(
+        &self,
+        client: &Client,
+        slots: &mut [Slot],
+        topics: &BTreeMap<usize, BTreeMap<String, i32>>,
+        bounds: &BTreeMap<Place, PartitionBounds>,
+    ) {
+        for (index, topics) in topics {
+            if let Some(place) = topics.iter().flat_map(places_of).find(|place| !bounds.contains_key(place)) {
+                let doing = format!("asking where topic `{}`, partition {} begins and ends", place.topic, place.partition);
+                slots[*index].stop(client.away(&doing, self.waits(), "it has no leader"));
+            }
+        }
     }
 
     fn shares_brokers(&self, feed: &SourceFeed) -> bool {
@@ -384,6 +381,7 @@ impl Run<'_> {
                 }
                 Next::Hurry => break Stop::Hurried,
                 Next::Silence => break Stop::Silent,
+                Next::Gone => return Err(stream.client.away("reading records", Duration::ZERO, "the polling thread has ended")),
             }
         };
         let must = batch.counts.rows_in > 0 || readings.iter().any(Reading::must_be_recorded);
@@ -427,10 +425,10 @@ struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    fn new(client: &'a Client, readings: &[Reading], fresh: impl Fn(&Place) -> bool, patience: Duration) -> Self {
+    fn new(client: &'a Client, readings: &[Reading], patience: Duration) -> Self {
         let due = readings.iter().filter(|reading| reading.position.next < reading.until);
-        let targets = due.filter_map(|reading| place(reading).map(|place| (place, reading.until)));
-        let targets: Vec<Target> = targets.map(|(place, until)| Target { fresh: fresh(&place), place, until }).collect();
+        let target = |reading: &Reading| Some(Target { place: place(reading)?, from: reading.position.next, until: reading.until });
+        let targets: Vec<Target> = due.filter_map(target).collect();
         let open = targets.iter().map(|target| target.place.clone()).collect();
         Self { client, pieces: client.read(targets), open, patience, stop: Stop::Full }
     }
@@ -454,15 +452,30 @@ async fn settle(lane: &mut Lane, readings: &mut [Reading]) -> Result<()> {
     Ok(())
 }
 
-fn is_settled(settled: &BTreeMap<Place, Settled>, place: &Place, reading: &Reading) -> bool {
-    settled.get(place).is_some_and(|settled| settled.table == reading.position.bronze && settled.next == reading.position.next)
+/// Why records that are there do not come.
+fn silence(client: &Client, waited: Duration) -> Error {
+    match client.shared.trouble() {
+        Some(trouble) if trouble.refused => client.refused("reading records", &trouble.reason),
+        Some(trouble) => client.away("reading records", waited, &trouble.reason),
+        None => client.away("reading records", waited, "records that are there do not come"),
+    }
+}
+
+/// The group has not answered.
+fn unanswered(client: &Client, waited: Duration) -> Error {
+    let doing = format!("joining the group {}", client.cluster.group);
+    match client.shared.trouble() {
+        Some(trouble) if trouble.refused => client.refused(&doing, &trouble.reason),
+        Some(trouble) => client.away(&doing, waited, &trouble.reason),
+        None => client.away(&doing, waited, "its coordinator has not answered"),
+    }
 }
 
 fn settled_at(reading: &Reading) -> Settled {
     Settled { table: reading.position.bronze, next: reading.position.next }
 }
 
-fn places_of((topic, partitions): (&String, &i32)) -> Vec<Place> {
+pub(crate) fn places_of((topic, partitions): (&String, &i32)) -> Vec<Place> {
     let topic: Arc<str> = topic.as_str().into();
     (0..*partitions).map(|partition| Place { topic: Arc::clone(&topic), partition }).collect()
 }
@@ -480,7 +493,7 @@ fn find<'a>(readings: &'a mut [Reading], place: &Place) -> Option<&'a mut Readin
     readings.iter_mut().find(|reading| reading.partition == place.partition && reading.topic.as_ref() == Some(&place.topic))
 }
 
-fn positions_of(feed: &str) -> String {
+pub(crate) fn positions_of(feed: &str) -> String {
     format!("tributary:kafka:{feed}:")
 }
 

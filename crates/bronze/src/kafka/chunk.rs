@@ -36,6 +36,12 @@ impl Chunk {
         Self { place, bytes: Vec::new(), records: Vec::new(), headers: Vec::new() }
     }
 
+    /// An empty chunk of the partition, with room for as much as this one holds.
+    pub(super) fn another(&self) -> Self {
+        let (bytes, records) = (Vec::with_capacity(self.bytes.len()), Vec::with_capacity(self.records.len()));
+        Self { place: self.place.clone(), bytes, records, headers: Vec::with_capacity(self.headers.len()) }
+    }
+
     pub(super) fn push(&mut self, message: &BorrowedMessage<'_>) {
         let first = self.headers.len();
         if let Some(headers) = message.headers() {

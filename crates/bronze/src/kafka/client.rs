@@ -104,21 +104,26 @@ impl Client {
         .await
     }
 
-    /// What partitions hold: their first offset, and the offset after the last committed record.
+    /// What partitions hold: their first offset, and the offset after the last committed record. Partitions of a topic for which
+    /// nobody answers are left out, unless that are all.
     pub(crate) async fn bounds(&self, places: Vec<Place>, patience: Patience) -> Result<BTreeMap<Place, PartitionBounds>> {
         if places.is_empty() {
             return Ok(BTreeMap::new());
         }
-        self.ask("asking where partitions begin and end", patience, move |consumer| {
-            let earliest = offsets(consumer, &places, Offset::Beginning)?;
-            let end = offsets(consumer, &places, Offset::End)?;
-            let bounds = |place: &Place| {
-                let (earliest, end) = (*earliest.get(place)?, *end.get(place)?);
-                Some((place.clone(), PartitionBounds { partition: place.partition, earliest, end: end.max(earliest) }))
-            };
-            Ok(places.iter().filter_map(bounds).collect())
-        })
-        .await
+        let all = places.clone();
+        let doing = "asking where partitions begin and end";
+        let error = match self.ask(doing, patience, move |consumer| bounds_of(consumer, &all)).await {
+            Err(error @ Error::KafkaAway { .. }) => error,
+            answered => return answered,
+        };
+        let mut topics: BTreeMap<Arc<str>, Vec<Place>> = BTreeMap::new();
+        places.into_iter().for_each(|place| topics.entry(Arc::clone(&place.topic)).or_default().push(place));
+        let mut bounds = BTreeMap::new();
+        for places in topics.into_values() {
+            let once = Patience::new(Duration::ZERO);
+            bounds.extend(self.ask(doing, once, move |consumer| bounds_of(consumer, &places)).await.unwrap_or_default());
+        }
+        if bounds.is_empty() { Err(error) } else { Ok(bounds) }
     }
 
     /// Joins the group for these topics, or changes what it is joined for.
@@ -135,17 +140,17 @@ impl Client {
         consumer.subscribe(topics).map_err(|error| self.away("joining the group", Duration::ZERO, &error.to_string()))
     }
 
-    /// The partitions of this process. Waits for the group's first answer.
-    pub(crate) async fn owned(&self, patience: Duration) -> BTreeSet<Place> {
+    /// The partitions of this process. Waits for the group's first answer; none when it does not come.
+    pub(crate) async fn owned(&self, patience: Duration) -> Option<BTreeSet<Place>> {
         let deadline = tokio::time::Instant::now() + patience;
         loop {
             let changed = self.shared.changed.notified();
             if let Some(owned) = self.shared.owned() {
-                return owned;
+                return Some(owned);
             }
             tokio::select! {
                 () = changed => {}
-                () = tokio::time::sleep_until(deadline) => return BTreeSet::new(),
+                () = tokio::time::sleep_until(deadline) => return None,
             }
         }
     }
@@ -162,7 +167,12 @@ impl Client {
         }
     }
 
-    /// Begins partitions at these offsets, whether they were begun before or not.
+    /// Whether its poller goes on.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Begins partitions at these offsets, so that they are fetched before they are read, whether they were begun before or not.
     pub(crate) fn begin(&self, places: Vec<(Place, i64)>) {
         if !places.is_empty() {
             self.send(Command::Begin(places));
@@ -268,19 +278,31 @@ fn asked<T>(outcome: KafkaResult<T>) -> Asked<T> {
 fn described(consumer: &BaseConsumer<Context>, topic: Option<&str>) -> Asked<BTreeMap<String, i32>> {
     let metadata = asked(consumer.fetch_metadata(topic, REQUEST))?;
     let mut topics = BTreeMap::new();
-    for topic in metadata.topics() {
-        match topic.error().map(RDKafkaErrorCode::from) {
+    for found in metadata.topics() {
+        match found.error().map(RDKafkaErrorCode::from) {
             None => {
-                topics.insert(topic.name().to_owned(), i32::try_from(topic.partitions().len()).unwrap_or(i32::MAX));
+                topics.insert(found.name().to_owned(), i32::try_from(found.partitions().len()).unwrap_or(i32::MAX));
             }
             Some(RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => {}
+            // In the list of all it may be nobody's; one that is wanted by name is asked for by name.
+            Some(_) if topic.is_none() => {}
             Some(code) => {
-                let reason = format!("topic `{}`: {code}", topic.name());
+                let reason = format!("topic `{}`: {code}", found.name());
                 return Err(Trouble { reason, refused: is_refusal(code), general: false });
             }
         }
     }
     Ok(topics)
+}
+
+fn bounds_of(consumer: &BaseConsumer<Context>, places: &[Place]) -> Asked<BTreeMap<Place, PartitionBounds>> {
+    let earliest = offsets(consumer, places, Offset::Beginning)?;
+    let end = offsets(consumer, places, Offset::End)?;
+    let bounds = |place: &Place| {
+        let (earliest, end) = (*earliest.get(place)?, *end.get(place)?);
+        Some((place.clone(), PartitionBounds { partition: place.partition, earliest, end: end.max(earliest) }))
+    };
+    Ok(places.iter().filter_map(bounds).collect())
 }
 
 /// Offsets of many partitions in one request a broker. An end is the one after the last *committed* record.
@@ -317,6 +339,8 @@ pub(crate) enum Next {
     Hurry,
     /// Nothing came for as long as it was waited for.
     Silence,
+    /// The poller has ended.
+    Gone,
 }
 
 impl Pieces<'_> {
@@ -332,7 +356,7 @@ impl Pieces<'_> {
                 biased;
                 piece = self.pieces.recv() => {
                     wake(&self.client.waker);
-                    return piece.map_or(Next::Silence, Next::Piece);
+                    return piece.map_or(Next::Gone, Next::Piece);
                 }
                 () = changed => {}
                 () = tokio::time::sleep_until(deadline) => return Next::Silence,

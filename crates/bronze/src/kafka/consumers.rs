@@ -45,7 +45,7 @@ mod joined {
     impl Consumers {
         /// The cluster's consumer, when there is one.
         pub(crate) fn get(&self, cluster: &Cluster) -> Option<Arc<Live>> {
-            self.live.lock().unwrap_or_else(PoisonError::into_inner).get(cluster).cloned()
+            self.live.lock().unwrap_or_else(PoisonError::into_inner).get(cluster).filter(|live| live.client.is_alive()).cloned()
         }
 
         /// Keeps a consumer for the rounds to come.

@@ -188,6 +188,7 @@ fn trouble(code: RDKafkaErrorCode) -> Option<bool> {
         | RDKafkaErrorCode::UnsupportedSASLMechanism
         | RDKafkaErrorCode::TopicAuthorizationFailed
         | RDKafkaErrorCode::ClusterAuthorizationFailed
+        | RDKafkaErrorCode::GroupAuthorizationFailed
         | RDKafkaErrorCode::SSL => Some(true),
         RDKafkaErrorCode::BrokerTransportFailure
         | RDKafkaErrorCode::AllBrokersDown

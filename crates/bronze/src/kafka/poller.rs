@@ -3,6 +3,8 @@
 //! - Each partition that was begun has a queue of its own, so that an end of partition has a name, and one that nobody reads
 //!   stands still without holding up the others.
 //! - A record is copied once, into its chunk's arena; then the library's memory for it is free again.
+//! - A reader says where it is. A partition that does not stand there, whatever became of what was handed over, is begun anew at
+//!   that place, so that nothing is left out and nothing comes twice.
 //! - A partition that the group wants back while it is being read is given up after the reader has committed, or when
 //!   [`GIVE_UP_AFTER`] has passed: the table's position decides then whose commit counts.
 
@@ -46,10 +48,10 @@ pub(super) enum Command {
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub place: Place,
+    /// First offset that is wanted.
+    pub from: i64,
     /// First offset that is not wanted now.
     pub until: i64,
-    /// Whether the partition was begun after its end was asked for: then its end of partition lies at or behind `until`.
-    pub fresh: bool,
 }
 
 /// What comes out.
@@ -69,8 +71,13 @@ pub(crate) enum Piece {
 /// A partition that was begun.
 struct Held {
     queue: PartitionQueue<Context>,
-    /// Records before it are not wanted.
-    floor: i64,
+    /// Every record before it was handed over.
+    given: i64,
+    /// Every record before it was taken from the queue.
+    taken: i64,
+    /// Begun since the reader last asked where partitions end: the end of the partition lies at or behind the reader's end then.
+    /// Later an end that is told may be an old one, with records behind it.
+    fresh: bool,
     chunk: Chunk,
     /// A record at or behind the end of the last reading.
     ahead: Option<Chunk>,
@@ -151,18 +158,28 @@ impl Poller {
             match self.commands.try_recv() {
                 Ok(Command::Begin(places)) => self.begin(places),
                 Ok(Command::End(places)) => self.end(&places),
-                Ok(Command::Read { targets, to }) => {
-                    let targets = targets.into_iter().map(|target| (target, State::Open)).collect();
-                    self.reading = Some(Reading { targets, to });
-                }
+                Ok(Command::Read { targets, to }) => self.read(targets, to),
                 Ok(Command::Done) => {
-                    self.reading = None;
+                    for (target, _) in self.reading.take().into_iter().flat_map(|reading| reading.targets) {
+                        if let Some(held) = self.held.get_mut(&target.place) {
+                            held.fresh = false;
+                        }
+                    }
                     self.give_up();
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }
         }
+    }
+
+    fn read(&mut self, targets: Vec<Target>, to: mpsc::Sender<Piece>) {
+        let elsewhere = |target: &&Target| self.held.get(&target.place).is_none_or(|held| held.given != target.from);
+        let begun = targets.iter().filter(elsewhere).map(|target| (target.place.clone(), target.from)).collect::<Vec<_>>();
+        if !begun.is_empty() {
+            self.begin(begun);
+        }
+        self.reading = Some(Reading { targets: targets.into_iter().map(|target| (target, State::Open)).collect(), to });
     }
 
     fn begin(&mut self, mut places: Vec<(Place, i64)>) {
@@ -186,13 +203,14 @@ impl Poller {
         self.check(self.consumer.incremental_assign(&list));
     }
 
-    fn hold(&mut self, place: Place, floor: i64) {
+    fn hold(&mut self, place: Place, from: i64) {
         // An old queue's end would take the new one's callback away.
         self.held.remove(&place);
         let Some(mut queue) = self.consumer.split_partition_queue(&place.topic, place.partition) else { return };
         let waker = Arc::clone(&self.waker);
         queue.set_nonempty_callback(move || wake(&waker));
-        self.held.insert(place.clone(), Held { queue, floor, chunk: Chunk::new(place), ahead: None });
+        let held = Held { queue, given: from, taken: from, fresh: true, chunk: Chunk::new(place.clone()), ahead: None };
+        self.held.insert(place, held);
     }
 
     fn end(&mut self, places: &[Place]) {
@@ -319,13 +337,22 @@ impl Poller {
             let Some((target, state)) = best.and_then(|(_, index)| reading.targets.get_mut(index)) else { break };
             let Some(held) = self.held.get_mut(&target.place) else { break };
             moved = true;
-            if held.chunk.len() > 0 {
-                permit.send(Piece::Records(std::mem::replace(&mut held.chunk, Chunk::new(target.place.clone()))));
+            if let Some(last) = held.chunk.last() {
+                held.given = last + 1;
+                let next = held.chunk.another();
+                permit.send(Piece::Records(std::mem::replace(&mut held.chunk, next)));
             } else if let State::Over(failure) = std::mem::replace(state, State::Told) {
-                permit.send(match failure {
-                    None => Piece::Ended(target.place.clone()),
-                    Some((reason, refused)) => Piece::Failed { place: target.place.clone(), reason, refused },
-                });
+                let place = target.place.clone();
+                match failure {
+                    None => {
+                        held.given = held.given.max(target.until);
+                        permit.send(Piece::Ended(place));
+                    }
+                    Some((reason, refused)) => {
+                        permit.send(Piece::Failed { place: place.clone(), reason, refused });
+                        self.end(&[place]);
+                    }
+                }
             }
         }
         moved
@@ -344,7 +371,7 @@ fn fill(held: &mut Held, target: &Target, state: &mut State, room: &mut usize, (
         held.chunk = ahead;
         moved = true;
     }
-    if held.floor >= target.until && held.chunk.len() == 0 {
+    if held.taken >= target.until {
         *state = State::Over(None);
         return true;
     }
@@ -354,10 +381,10 @@ fn fill(held: &mut Held, target: &Target, state: &mut State, room: &mut usize, (
             Some(Ok(message)) => {
                 moved = true;
                 let offset = message.offset();
-                if offset < held.floor {
+                if offset < held.taken {
                     continue;
                 }
-                held.floor = offset + 1;
+                held.taken = offset + 1;
                 if offset >= target.until {
                     let mut ahead = Chunk::new(target.place.clone());
                     ahead.push(&message);
@@ -368,14 +395,14 @@ fn fill(held: &mut Held, target: &Target, state: &mut State, room: &mut usize, (
                 let before = held.chunk.bytes();
                 held.chunk.push(&message);
                 *room = room.saturating_sub(held.chunk.bytes() - before);
-                if held.floor >= target.until {
+                if held.taken >= target.until {
                     *state = State::Over(None);
                     break;
                 }
             }
             Some(Err(KafkaError::PartitionEOF(_))) => {
                 moved = true;
-                if target.fresh {
+                if held.fresh {
                     *state = State::Over(None);
                     break;
                 }
