@@ -32,6 +32,14 @@ pub fn existing_lake(settings: &Settings) -> Result<Lake, Failure> {
     }
 }
 
+/// The lake of these settings; where its folder is not there, an empty one that nothing is made for.
+pub fn existing_lake_or_empty(settings: &Settings) -> Result<Lake, Failure> {
+    match folder(&settings.warehouse) {
+        Some(folder) if !folder.is_dir() => Ok(Lake::open("memory://", OpenOptions::default())?),
+        _ => lake(settings),
+    }
+}
+
 /// The folder of this machine that a location is.
 pub fn folder(location: &Location) -> Option<PathBuf> {
     match location.as_str().split_once("://") {

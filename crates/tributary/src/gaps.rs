@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_specs::{Column, DataType, DatasetReport, PassedGap, TableName, TableSpec};
 
 use crate::{Error, RunReport};
@@ -22,7 +21,7 @@ pub(crate) fn table_spec() -> TableSpec {
 }
 
 /// The rows of a report's gaps.
-pub(crate) fn batch(report: &RunReport, datasets: &[&DatasetReport], catalogue: &str, schema: SchemaRef) -> Result<RecordBatch, Error> {
+pub(crate) fn batch(report: &RunReport, datasets: &[&DatasetReport], catalogue: &str) -> Result<RecordBatch, Error> {
     let rows: Vec<(&str, &PassedGap)> =
         datasets.iter().flat_map(|dataset| dataset.gaps.iter().map(|gap| (dataset.table.as_str(), gap))).collect();
     let text =
@@ -30,19 +29,20 @@ pub(crate) fn batch(report: &RunReport, datasets: &[&DatasetReport], catalogue: 
     let same = |value: &str| -> ArrayRef { Arc::new(StringArray::from(vec![value; rows.len()])) };
     let long =
         |value: fn(&PassedGap) -> i64| -> ArrayRef { Arc::new(rows.iter().map(|(_, gap)| Some(value(gap))).collect::<Int64Array>()) };
-    let columns: Vec<ArrayRef> = vec![
-        same(&report.run_id),
-        Arc::new(TimestampMicrosecondArray::from(vec![report.started_at.timestamp_micros(); rows.len()]).with_timezone("UTC")),
-        same(catalogue),
-        Arc::new(rows.iter().map(|(table, _)| Some(*table)).collect::<StringArray>()),
-        text(|gap| Some(&gap.feed)),
-        text(|gap| gap.topic.as_deref()),
-        Arc::new(rows.iter().map(|(_, gap)| Some(gap.partition)).collect::<Int32Array>()),
-        long(|gap| gap.from),
-        long(|gap| gap.until),
-        text(|gap| Some(&gap.choice)),
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("run_id", same(&report.run_id)),
+        ("at", Arc::new(TimestampMicrosecondArray::from(vec![report.started_at.timestamp_micros(); rows.len()]).with_timezone("UTC"))),
+        ("catalogue", same(catalogue)),
+        ("table", Arc::new(rows.iter().map(|(table, _)| Some(*table)).collect::<StringArray>())),
+        ("feed", text(|gap| Some(&gap.feed))),
+        ("topic", text(|gap| gap.topic.as_deref())),
+        ("partition", Arc::new(rows.iter().map(|(_, gap)| Some(gap.partition)).collect::<Int32Array>())),
+        ("from", long(|gap| gap.from)),
+        ("until", long(|gap| gap.until)),
+        ("choice", text(|gap| Some(&gap.choice))),
     ];
-    Ok(RecordBatch::try_new(schema, columns)
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)
         .map_err(tributary_lake::datafusion::error::DataFusionError::from)
         .map_err(tributary_lake::Error::from)?)
 }

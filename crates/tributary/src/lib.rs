@@ -23,7 +23,9 @@ pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
-pub use tributary_bronze::{Consumers, Extent, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, SourceError, SourceRecord};
+pub use tributary_bronze::{
+    Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, SourceError, SourceRecord,
+};
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{

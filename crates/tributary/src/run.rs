@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::sync::mpsc;
+use tributary_bronze::KafkaFinding;
 use tributary_specs::{DatasetRef, DatasetReport, Layer, Status, TableName};
 
 use self::work::{Run, Work};
@@ -56,6 +57,24 @@ impl Lake {
                 Ok(stream::stream(run, phases, every.max(Duration::from_millis(10)), moved).boxed().await)
             }
         }
+    }
+
+    /// Looks, before a run, at what its feeds need of Kafka: brokers, topics, the right to read, records that are still there. One
+    /// finding a broker and one a feed; none where no feed reads topics. Reads no record and joins no group.
+    ///
+    /// # Errors
+    /// [`Error::Bronze`] when the base data path cannot be used.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tributary::Error> {
+    /// let lake = tributary::Lake::open("memory://", Default::default())?;
+    /// let pipeline = tributary::Pipeline::builder("empty").build()?;
+    /// assert!(lake.check_kafka(&pipeline, &Default::default()).await?.is_empty());
+    /// # Ok(()) }
+    /// ```
+    pub async fn check_kafka(&self, pipeline: &Pipeline, options: &RunOptions) -> Result<Vec<KafkaFinding>, Error> {
+        let options = work::bronze_options(pipeline, options)?;
+        Ok(tributary_bronze::kafka_check(self.inner(), &pipeline.spec().feeds, &options).boxed().await)
     }
 
     /// Tells the catalogues of a dataset that was committed to.

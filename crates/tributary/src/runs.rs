@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Reads, Table};
+use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DataType, DatasetReport, Status, TableName, TableSpec};
 
 use crate::{Error, RunReport, gaps};
+
+/// Races lost against other runs before the rows are given up.
+const TRIES: u32 = 5;
 
 /// Appends the report's rows, and those of the gaps it passed over. Called at the end of a run; what goes wrong here is a note, never the run's failure.
 pub(crate) async fn record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
@@ -16,20 +19,29 @@ pub(crate) async fn record(lake: &Lake, report: &RunReport) -> Result<(), Error>
     }
     let system = Lake::open(lake.stores().clone(), LakeOptions { catalogue: "system".to_owned(), ..lake.options().clone() })?;
     let catalogue = &lake.options().catalogue;
-    let table = system.create(&table_spec()).await?;
-    append(&table, batch(report, &rows, catalogue, table.schema())?).await?;
+    append(&system, &table_spec(), batch(report, &rows, catalogue)?).await?;
     if rows.iter().any(|dataset| !dataset.gaps.is_empty()) {
-        let table = system.create(&gaps::table_spec()).await?;
-        append(&table, gaps::batch(report, &rows, catalogue, table.schema())?).await?;
+        append(&system, &gaps::table_spec(), gaps::batch(report, &rows, catalogue)?).await?;
     }
     Ok(())
 }
 
-async fn append(table: &Table, rows: RecordBatch) -> Result<(), Error> {
-    let mut writer = table.writer(Default::default())?;
-    writer.write(&rows).await?;
-    let commit = Commit { operation: Operation::Write, adds: writer.finish().await?, reads: Reads::BlindAppend, ..Commit::default() };
-    let _: CommitOutcome = table.commit(commit).await?;
+/// Appends rows to a table of the catalogue `system`. One that an older release made gets the columns it lacks.
+async fn append(system: &Lake, spec: &TableSpec, rows: RecordBatch) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let table = system.create(spec).await?;
+        let lacking = |column: &&Column| !table.columns().iter().any(|found| found.name == column.name);
+        let new: Vec<Column> = spec.columns.iter().filter(lacking).cloned().collect();
+        let schema = (!new.is_empty()).then(|| table.columns().iter().cloned().chain(new).collect::<Vec<_>>());
+        let mut writer = table.writer(WriterOptions { columns: schema.clone(), ..WriterOptions::default() })?;
+        writer.write(&rows).await?;
+        let adds = writer.finish().await?;
+        let commit = Commit { operation: Operation::Write, adds, schema, reads: Reads::BlindAppend, ..Commit::default() };
+        if let CommitOutcome::Committed { .. } = table.commit(commit).await? {
+            return Ok(());
+        }
+    }
+    tracing::warn!(table = %spec.name, "other runs were always first: the rows were not written");
     Ok(())
 }
 
@@ -44,17 +56,15 @@ fn table_spec() -> TableSpec {
     columns.push(text("positions"));
     columns.extend(["millis", "bytes_written", "peak_memory_bytes", "conflicts"].map(long));
     columns.extend([text("error_code"), text("error")]);
+    columns.extend(["commits", "bytes_read", "lag_records", "lag_seconds"].map(long));
+    columns.push(Column::new("source_time", DataType::Timestamp));
+    columns.extend(["ignored", "quarantined", "expectations", "notes"].map(text));
     let mut spec = TableSpec::new(TableName::new("tributary", "runs"), columns);
     spec.comment = Some("One row for each dataset that a run committed to, failed on or skipped".to_owned());
     spec
 }
 
-fn batch(
-    report: &RunReport,
-    rows: &[&DatasetReport],
-    catalogue: &str,
-    schema: tributary_lake::arrow::datatypes::SchemaRef,
-) -> Result<RecordBatch, Error> {
+fn batch(report: &RunReport, rows: &[&DatasetReport], catalogue: &str) -> Result<RecordBatch, Error> {
     let text = |value: &dyn Fn(&DatasetReport) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(|row| value(row)).collect::<StringArray>())
     };
@@ -63,33 +73,48 @@ fn batch(
     };
     let started = TimestampMicrosecondArray::from(vec![report.started_at.timestamp_micros(); rows.len()]).with_timezone("UTC");
     let peak = crate::memory::peak_bytes();
-    let columns: Vec<ArrayRef> = vec![
-        text(&|_| Some(report.run_id.clone())),
-        text(&|_| Some(report.pipeline.clone())),
-        Arc::new(started),
-        text(&|_| Some(catalogue.to_owned())),
-        text(&|row| Some(row.table.clone())),
-        text(&|row| Some(status(row.status).to_owned())),
-        text(&|row| Some(row.mode.clone())),
-        text(&|row| Some(row.reason.clone())),
-        long(&|row| Some(row.rows_in)),
-        long(&|row| Some(row.rows_out)),
-        long(&|row| Some(row.rows_quarantined)),
-        long(&|row| Some(row.rows_ignored.values().sum())),
-        long(&|row| Some(row.rows_inserted)),
-        long(&|row| Some(row.rows_updated)),
-        long(&|row| Some(row.rows_deleted)),
-        long(&|row| row.version_from),
-        long(&|row| row.version_to),
-        text(&|row| serde_json::to_string(&row.positions).ok()),
-        long(&|row| Some(row.millis)),
-        long(&|row| Some(row.bytes_written)),
-        long(&|_| peak),
-        long(&|row| Some(row.conflicts)),
-        text(&|row| row.error.as_ref().map(|error| error.code.clone())),
-        text(&|row| row.error.as_ref().map(|error| error.message.clone())),
+    let json = |value: &dyn Fn(&DatasetReport) -> serde_json::Value| {
+        text(&|row| Some(value(row).to_string()).filter(|text| text != "{}" && text != "[]"))
+    };
+    let source_times = rows.iter().map(|row| row.source_time_ms.and_then(|millis| millis.checked_mul(1000)));
+    let source_times = source_times.collect::<TimestampMicrosecondArray>().with_timezone("UTC");
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("run_id", text(&|_| Some(report.run_id.clone()))),
+        ("pipeline", text(&|_| Some(report.pipeline.clone()))),
+        ("started_at", Arc::new(started)),
+        ("catalogue", text(&|_| Some(catalogue.to_owned()))),
+        ("table", text(&|row| Some(row.table.clone()))),
+        ("status", text(&|row| Some(status(row.status).to_owned()))),
+        ("mode", text(&|row| Some(row.mode.clone()))),
+        ("reason", text(&|row| Some(row.reason.clone()))),
+        ("rows_in", long(&|row| Some(row.rows_in))),
+        ("rows_out", long(&|row| Some(row.rows_out))),
+        ("rows_quarantined", long(&|row| Some(row.rows_quarantined))),
+        ("rows_ignored", long(&|row| Some(row.rows_ignored.values().sum()))),
+        ("rows_inserted", long(&|row| Some(row.rows_inserted))),
+        ("rows_updated", long(&|row| Some(row.rows_updated))),
+        ("rows_deleted", long(&|row| Some(row.rows_deleted))),
+        ("version_from", long(&|row| row.version_from)),
+        ("version_to", long(&|row| row.version_to)),
+        ("positions", text(&|row| serde_json::to_string(&row.positions).ok())),
+        ("millis", long(&|row| Some(row.millis))),
+        ("bytes_written", long(&|row| Some(row.bytes_written))),
+        ("peak_memory_bytes", long(&|_| peak)),
+        ("conflicts", long(&|row| Some(row.conflicts))),
+        ("error_code", text(&|row| row.error.as_ref().map(|error| error.code.clone()))),
+        ("error", text(&|row| row.error.as_ref().map(|error| error.message.clone()))),
+        ("commits", long(&|row| Some(row.commits))),
+        ("bytes_read", long(&|row| Some(row.bytes_read))),
+        ("lag_records", long(&|row| row.lag_records)),
+        ("lag_seconds", long(&|row| row.lag_seconds)),
+        ("source_time", Arc::new(source_times)),
+        ("ignored", json(&|row| serde_json::json!(row.rows_ignored))),
+        ("quarantined", json(&|row| serde_json::json!(row.quarantined))),
+        ("expectations", json(&|row| serde_json::json!(row.expectations))),
+        ("notes", json(&|row| serde_json::json!(row.notes))),
     ];
-    Ok(RecordBatch::try_new(schema, columns)
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)
         .map_err(tributary_lake::datafusion::error::DataFusionError::from)
         .map_err(tributary_lake::Error::from)?)
 }

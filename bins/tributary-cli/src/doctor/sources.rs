@@ -5,14 +5,15 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use tributary::{ExitCode, Pipeline, RunOptions, Source};
+use tributary::{ExitCode, KafkaFinding, Pipeline, RunOptions, Source};
 use tributary_config::Settings;
 
 use super::finding::Finding;
 use crate::failure::Failure;
+use crate::opened;
 
 /// Looks at the sources of the feeds that would run.
-pub async fn check(_settings: &Settings, pipeline: &Pipeline, options: &RunOptions, findings: &mut Vec<Finding>) {
+pub async fn check(settings: &Settings, pipeline: &Pipeline, options: &RunOptions, findings: &mut Vec<Finding>) {
     let mut seen = BTreeSet::new();
     for feed in &pipeline.spec().feeds {
         if let Source::Files(files) = &feed.source
@@ -22,6 +23,18 @@ pub async fn check(_settings: &Settings, pipeline: &Pipeline, options: &RunOptio
             findings.push(Finding::of("files", &format!("{} ({})", folder.display(), feed.name), readable(&folder)));
         }
     }
+    if pipeline.spec().feeds.iter().any(|feed| matches!(feed.source, Source::Kafka(_))) {
+        match looked_at_kafka(settings, pipeline, options).await {
+            Ok(found) => {
+                findings.extend(found.into_iter().map(|KafkaFinding { subject, outcome }| Finding::of("kafka", &subject, outcome)));
+            }
+            Err(failure) => findings.push(Finding::failed("kafka", "", failure)),
+        }
+    }
+}
+
+async fn looked_at_kafka(settings: &Settings, pipeline: &Pipeline, options: &RunOptions) -> Result<Vec<KafkaFinding>, Failure> {
+    Ok(opened::existing_lake_or_empty(settings)?.check_kafka(pipeline, options).await?)
 }
 
 /// Whether a folder, or a single file, can be read, and that of the first file in it.
@@ -43,14 +56,14 @@ fn readable(path: &Path) -> Result<String, Failure> {
         Err(error) => return Err(unreadable(path, error)),
     };
     if metadata.is_file() {
-        return opened(path).map(|()| "a file that can be read".to_owned()).map_err(|error| unreadable(path, error));
+        return begun(path).map(|()| "a file that can be read".to_owned()).map_err(|error| unreadable(path, error));
     }
     let mut files = 0_u64;
     for entry in fs::read_dir(path).map_err(|error| unreadable(path, error))? {
         let entry = entry.map_err(|error| unreadable(path, error))?.path();
         if entry.is_file() {
             if files == 0 {
-                opened(&entry).map_err(|error| unreadable(&entry, error))?;
+                begun(&entry).map_err(|error| unreadable(&entry, error))?;
             }
             files += 1;
         }
@@ -58,7 +71,7 @@ fn readable(path: &Path) -> Result<String, Failure> {
     Ok(format!("a folder that can be read, with {files} files"))
 }
 
-fn opened(file: &Path) -> std::io::Result<()> {
+fn begun(file: &Path) -> std::io::Result<()> {
     File::open(file)?.read(&mut [0]).map(drop)
 }
 

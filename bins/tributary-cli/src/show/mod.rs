@@ -4,7 +4,7 @@ mod history;
 mod tables;
 
 use clap::ArgMatches;
-use tributary_config::Loaded;
+use tributary_config::{Loaded, Output};
 
 use crate::failure::Outcome;
 use crate::{opened, output, sql, start};
@@ -19,13 +19,13 @@ pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         "tables" => output::rows(output, &start::block_on(tables::rows(&lake))?),
         "history" => output::rows(output, &start::block_on(history::rows(&lake, &table(), limit))?),
         "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
-        _ => match start::block_on(async { Ok(tributary::sql::query(&lake, &runs(limit)).await) })? {
+        _ => match start::block_on(async { Ok(tributary::sql::query(&lake, &runs(limit, output)).await) })? {
             // the table is made by the first run that has something to say
             Err(tributary::sql::Error::Text(tributary::sql::TextError::NoTable { .. })) => {
                 output::rows(output, &output::batch(vec![("run_id", output::text::<String>([]))])?)
             }
             Err(error) => Err(error.into()),
-            Ok(_) => start::block_on(sql::query(&lake, &runs(limit), output)),
+            Ok(_) => start::block_on(sql::query(&lake, &runs(limit, output), output)),
         },
     }
 }
@@ -42,11 +42,16 @@ fn quoted(table: &str) -> String {
     parts.join(".")
 }
 
-fn runs(limit: u64) -> String {
-    format!(
-        "SELECT started_at, pipeline, `table`, status, mode, rows_in, rows_inserted, rows_updated, rows_deleted, rows_quarantined, \
-         version_to, millis, bytes_written, error_code, error, run_id FROM system.tributary.runs ORDER BY started_at DESC, `table` LIMIT {limit}"
-    )
+/// Past runs, newest first: for people what tells most, for programs everything that is kept.
+fn runs(limit: u64, output: Output) -> String {
+    let columns = match output {
+        Output::Table => {
+            "started_at, `table`, status, mode, reason, rows_in, rows_inserted, rows_updated, rows_deleted, rows_quarantined, \
+             rows_ignored, version_from, version_to, millis, error_code, error"
+        }
+        Output::Json | Output::Csv => "*",
+    };
+    format!("SELECT {columns} FROM system.tributary.runs ORDER BY started_at DESC, `table` LIMIT {limit}")
 }
 
 #[cfg(test)]

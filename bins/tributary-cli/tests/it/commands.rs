@@ -28,6 +28,23 @@ gold:
     query: SELECT status, count(*) AS orders FROM silver.orders GROUP BY status
 ";
 
+/// Changes of a database through every layer.
+pub const CHANGES: &str = "
+name: shop
+feeds:
+  - name: shop_orders
+    table: bronze.orders
+    source: {files: {path: changes, format: kafka_jsonl}}
+    columns: [{name: id, type: long}]
+silver:
+  - table: silver.orders
+    sources: [bronze.orders]
+    keys: [id]
+gold:
+  - table: gold.orders
+    query: SELECT count(*) AS orders FROM silver.orders
+";
+
 /// A working folder with a pipeline, its file drops and its warehouse.
 pub struct Shop {
     folder: tempfile::TempDir,
@@ -112,7 +129,7 @@ fn new_files_move_only_what_reads_them_and_every_version_can_be_read_again() {
 }
 
 /// One recorded change of an order, at a second of its source's time.
-fn change(offset: u64, id: u64, seconds: u64) -> String {
+pub fn change(offset: u64, id: u64, seconds: u64) -> String {
     let source = serde_json::json!({"connector": "postgresql", "name": "shop", "ts_ms": seconds * 1000, "db": "shop", "schema": "public", "table": "orders", "txId": 1, "lsn": offset + 1, "sequence": format!("[null,\"{}\"]", offset + 1)});
     let value = serde_json::json!({"before": null, "after": {"id": id}, "source": source, "op": "c", "ts_ms": seconds * 1000});
     let record = serde_json::json!({"topic": "orders", "partition": 0, "offset": offset, "key": format!("{{\"id\":{id}}}"), "value": value.to_string()});
@@ -122,24 +139,7 @@ fn change(offset: u64, id: u64, seconds: u64) -> String {
 #[test]
 fn tables_say_how_far_they_are_behind_in_the_time_of_their_source() {
     let shop = Shop::new();
-    shop.write(
-        "pipeline.yml",
-        "
-name: shop
-feeds:
-  - name: shop_orders
-    table: bronze.orders
-    source: {files: {path: changes, format: kafka_jsonl}}
-    columns: [{name: id, type: long}]
-silver:
-  - table: silver.orders
-    sources: [bronze.orders]
-    keys: [id]
-gold:
-  - table: gold.orders
-    query: SELECT count(*) AS orders FROM silver.orders
-",
-    );
+    shop.write("pipeline.yml", CHANGES);
     shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
     shop.says(0, &["run"]);
     shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));

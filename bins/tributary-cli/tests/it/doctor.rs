@@ -61,3 +61,14 @@ fn programs_read_an_object_a_line() {
     assert_eq!(checks, ["settings", "pipeline", "warehouse", "catalogue", "clock", "disk", "files"]);
     assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["code"] == Value::Null), "{rows:?}");
 }
+
+#[test]
+fn a_broker_that_does_not_answer_is_said_with_its_code() {
+    let shop = Shop::new();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let kafka = PIPELINE.replace("source: {files: {path: orders, format: jsonl}}", "source: {kafka: {topics: [orders]}}");
+    shop.write("pipeline.yml", &kafka);
+    let said = shop.says(2, &["doctor", "--kafka-bootstrap", &free.to_string()]);
+    let line = said.lines().find(|line| line.contains("broker 127")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.starts_with("failed  kafka") && line.contains(&format!("broker {free}")) && line.contains("error[BR0023]"), "{line}");
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::commands::{PIPELINE, Shop};
+use crate::commands::{CHANGES, PIPELINE, Shop, change};
 use crate::scrape::{get, samples};
 
 /// A run that goes on, killed when the test is over.
@@ -217,6 +217,44 @@ fn an_address_that_is_taken_is_said_before_anything_runs() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let said = shop.says(2, &["run", "--stream", "--metrics-listen", &taken.local_addr().unwrap().to_string()]);
     assert!(said.contains("CL0013"), "{said}");
+}
+
+#[test]
+fn lag_is_told_in_the_time_of_the_source_also_of_what_was_there_before() {
+    let shop = Shop::new();
+    shop.write("pipeline.yml", CHANGES);
+    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
+    shop.says(0, &["run"]);
+    let run = Running::start(&shop, STREAM);
+    let address = run.address();
+    let lags = || {
+        let samples = samples(&get(&address, "/metrics").1);
+        let of =
+            |table: &str, layer: &str| samples.get(&format!("tributary_lag_seconds{{dataset=\"{table}\",layer=\"{layer}\"}}")).copied();
+        [of("silver.orders", "silver"), of("gold.orders", "gold")]
+    };
+    eventually("what was there before is known", || lags() == [Some(0.0), Some(0.0)]);
+    shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
+    run.committed("gold.orders");
+    eventually("nothing is behind", || lags() == [Some(0.0), Some(0.0)]);
+    let samples = samples(&get(&address, "/metrics").1);
+    assert_eq!(samples["tributary_source_time_seconds{dataset=\"bronze.orders\",layer=\"bronze\"}"], 1_700_000_090.0);
+}
+
+#[test]
+fn a_layer_that_does_not_keep_up_says_by_how_much() {
+    let shop = Shop::new();
+    shop.write("pipeline.yml", CHANGES);
+    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
+    shop.says(0, &["run"]);
+    let gold = Running::start(&shop, &["--stream", "--processing-time", "20", "--layer", "gold", "--metrics-listen", "127.0.0.1:0"]);
+    let address = gold.address();
+    let lag = || samples(&get(&address, "/metrics").1).get("tributary_lag_seconds{dataset=\"gold.orders\",layer=\"gold\"}").copied();
+    eventually("the view is up to date", || lag() == Some(0.0));
+    shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
+    shop.says(0, &["run", "--layer", "bronze"]);
+    shop.says(0, &["run", "--layer", "silver"]);
+    eventually("the view is behind", || lag() == Some(90.0));
 }
 
 /// A library that makes every commit of a process slow: the link that puts a log entry in place waits.

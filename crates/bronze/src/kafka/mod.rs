@@ -11,6 +11,8 @@
 //! - Offsets of the group are written after our commits for people who watch lag, and never read: the table's position decides.
 
 #[cfg(feature = "kafka")]
+mod check;
+#[cfg(feature = "kafka")]
 mod chunk;
 #[cfg(feature = "kafka")]
 mod client;
@@ -24,6 +26,8 @@ mod poller;
 #[cfg(feature = "kafka")]
 mod topics;
 
+#[cfg(feature = "kafka")]
+pub(crate) use check::check;
 #[cfg(feature = "kafka")]
 pub(crate) use chunk::Chunk;
 #[cfg(feature = "kafka")]

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{StreamExt, TryStreamExt};
+use tributary_lake::arrow::array::AsArray;
+use tributary_lake::arrow::compute::max;
+use tributary_lake::arrow::datatypes::TimestampMicrosecondType;
 use tributary_lake::datafusion::common::ScalarValue;
-use tributary_lake::{DataFile, Lake, Result};
+use tributary_lake::{DataFile, Lake, Result, Table};
 use tributary_specs::TableName;
 
 use super::work::Moved;
 
+/// Commits gone back over to find the last that added files.
+const LOOK_BACK: u64 = 20;
 /// Tables looked at side by side.
 const AT_ONCE: usize = 16;
 /// When an event happened at its source.
@@ -63,11 +68,7 @@ fn look_back<'a>(
             table = table.at_version(version).await?;
         }
         let newest = if table.schema().column_with_name(EVENT_TIME).is_some() {
-            let files = match known {
-                Some(known) => table.added(Some(known), table.version()).await?,
-                None => table.files().await?,
-            };
-            files.iter().filter_map(newest_event).max()
+            newest_event(&table, known).await?
         } else {
             let mut newest = None;
             for (app_id, version) in table.progress_with_prefix(SOURCE).await? {
@@ -85,7 +86,44 @@ fn look_back<'a>(
     })
 }
 
-fn newest_event(file: &DataFile) -> Option<i64> {
+/// The newest event of the commits after `known`, or of the last commit that has any.
+async fn newest_event(table: &Table, known: Option<u64>) -> Result<Option<i64>> {
+    let files = match known {
+        Some(known) => table.added(Some(known), table.version()).await?,
+        None => last_added(table).await?,
+    };
+    let mut newest = None;
+    for file in &files {
+        newest = newest.max(match newest_by_statistics(file) {
+            // statistics end before the column in wide tables
+            None => newest_in(table, file).await?,
+            known => known,
+        });
+    }
+    Ok(newest)
+}
+
+/// The files of the last commit that added any, within a few.
+async fn last_added(table: &Table) -> Result<Vec<DataFile>> {
+    for back in 1..=LOOK_BACK {
+        let files = table.added(table.version().checked_sub(back), table.version()).await?;
+        if !files.is_empty() || back > table.version() {
+            return Ok(files);
+        }
+    }
+    Ok(Vec::new())
+}
+
+async fn newest_in(table: &Table, file: &DataFile) -> Result<Option<i64>> {
+    let mut rows = table.read_file(file, Some(&[EVENT_TIME.to_owned()])).await?;
+    let mut newest = None;
+    while let Some(batch) = rows.try_next().await? {
+        newest = newest.max(batch.column(0).as_primitive_opt::<TimestampMicrosecondType>().and_then(max));
+    }
+    Ok(newest.map(|micros| micros / 1000))
+}
+
+fn newest_by_statistics(file: &DataFile) -> Option<i64> {
     match file.stats.columns.get(EVENT_TIME)?.max.as_ref()? {
         ScalarValue::TimestampMicrosecond(micros, _) => micros.map(|micros| micros / 1000),
         ScalarValue::TimestampMillisecond(millis, _) => *millis,

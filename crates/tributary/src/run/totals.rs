@@ -27,6 +27,7 @@ pub(super) fn add(sum: &mut DatasetReport, round: &DatasetReport) {
     sum.version_from = sum.version_from.or(round.version_from);
     sum.version_to = round.version_to.or(sum.version_to);
     sum.positions.extend(round.positions.clone());
+    sum.gaps.extend(round.gaps.iter().cloned());
     sum.source_time_ms = sum.source_time_ms.max(round.source_time_ms);
     sum.lag_records = round.lag_records;
     sum.lag_seconds = round.lag_seconds;

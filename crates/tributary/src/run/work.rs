@@ -96,19 +96,11 @@ impl Run {
     /// All feeds of the pipeline are handed over, since they may share files; only the chosen ones are run.
     async fn feeds(&self, chosen: Vec<&SourceFeed>) -> Vec<DatasetReport> {
         let started = Instant::now();
-        let root = match tributary_bronze::DataRoot::local(&self.options.base_data_path.to_string_lossy()) {
-            Ok(root) => root,
+        let mut options = match bronze_options(&self.pipeline, &self.options) {
+            Ok(options) => options,
             Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
         };
-        let mut options = tributary_bronze::Options::new(root);
-        options.max_files_per_trigger = self.options.batch.files_max;
-        options.max_bytes_per_trigger = self.options.batch.bytes_max;
-        options.max_records_per_trigger = self.options.batch.records_max;
         options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
-        options.sources = self.pipeline.sources().to_vec();
-        options.kafka = self.options.kafka.clone();
-        options.on_gap = self.options.on_gap;
-        options.cancel = self.options.cancel.clone();
         options.progress = Arc::new(Advances { sink: Arc::clone(&self.options.progress), moved: self.moved.clone() });
         layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
@@ -143,6 +135,20 @@ impl Run {
         let report = layer::gold(self.lake.inner(), spec, &options).await;
         report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
     }
+}
+
+/// A run's options as the bronze layer takes them; they choose no feeds.
+pub(crate) fn bronze_options(pipeline: &Pipeline, options: &RunOptions) -> tributary_bronze::Result<tributary_bronze::Options> {
+    let root = tributary_bronze::DataRoot::local(&options.base_data_path.to_string_lossy())?;
+    let mut of_bronze = tributary_bronze::Options::new(root);
+    of_bronze.max_files_per_trigger = options.batch.files_max;
+    of_bronze.max_bytes_per_trigger = options.batch.bytes_max;
+    of_bronze.max_records_per_trigger = options.batch.records_max;
+    of_bronze.sources = pipeline.sources().to_vec();
+    of_bronze.kafka = options.kafka.clone();
+    of_bronze.on_gap = options.on_gap;
+    of_bronze.cancel = options.cancel.clone();
+    Ok(of_bronze)
 }
 
 /// Silver and gold commit once a run where they do not say otherwise.
