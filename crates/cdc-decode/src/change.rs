@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use tributary_specs::DataType;
 
+use crate::avro;
 use crate::column::Refused;
 use crate::decoded::{IgnoreReason, ReasonCode};
 use crate::decoder::{Decoder, Outcome, Scratch, Verdict};
@@ -37,7 +38,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Create => "create",
@@ -47,7 +48,7 @@ impl Op {
         }
     }
 
-    fn of(code: &[u8]) -> Option<Self> {
+    pub(crate) fn of(code: &[u8]) -> Option<Self> {
         Some(match code {
             b"r" => Self::Read,
             b"c" => Self::Create,
@@ -272,31 +273,54 @@ impl Decoder {
         row: usize,
         found: &mut Found<'r>,
     ) -> Result<Option<Verdict>, Halt> {
-        if let Some(key) = record.key.filter(|key| !key.is_empty()) {
-            let Some(key) = utf8(key) else {
-                return Ok(Some(Verdict::Rejected(ReasonCode::NotUtf8, "the key is not utf-8".to_owned())));
-            };
-            match self.key_image(record, key, row, found)? {
-                Some(true) => return Ok(None),
-                Some(false) => {}
-                None => return Ok(Some(Verdict::Again)),
-            }
+        if let Some(done) = self.message_key_row(record, row, found)? {
+            return Ok(done);
         }
         if let (Image::At(at), Some(keys)) = (before, self.table.keys.clone().filter(|keys| !keys.is_empty())) {
             self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
             found.clear();
             self.image(shape, value, at, row, found)?;
-            found.clear();
-            for (name, column) in &mut self.table.rows {
-                if !keys.contains(name) {
-                    column.truncate(row);
-                    column.push_null();
-                }
-            }
+            self.only_keys(&keys, row, found);
             return Ok(None);
         }
+        Ok(Some(Self::keyless_delete()))
+    }
+
+    /// The row of a delete from its message key. `None` = there is no key; the inner `Some` = it is no row, or is to be read again.
+    pub(crate) fn message_key_row<'r>(
+        &mut self,
+        record: &'r Record<'r>,
+        row: usize,
+        found: &mut Found<'r>,
+    ) -> Result<Option<Option<Verdict>>, Halt> {
+        let Some(key) = record.key.filter(|key| !key.is_empty()) else { return Ok(None) };
+        if avro::framed(key) {
+            return self.avro_key_image(key, row, found).map(Some);
+        }
+        let Some(key) = utf8(key) else {
+            return Ok(Some(Some(Verdict::Rejected(ReasonCode::NotUtf8, "the key is not utf-8".to_owned()))));
+        };
+        Ok(match self.key_image(record, key, row, found)? {
+            Some(true) => Some(None),
+            Some(false) => None,
+            None => Some(Some(Verdict::Again)),
+        })
+    }
+
+    /// Makes every column null but those of the key.
+    pub(crate) fn only_keys(&mut self, keys: &[String], row: usize, found: &mut Found<'_>) {
+        found.clear();
+        for (name, column) in &mut self.table.rows {
+            if !keys.contains(name) {
+                column.truncate(row);
+                column.push_null();
+            }
+        }
+    }
+
+    pub(crate) fn keyless_delete() -> Verdict {
         let message = "a delete without a key, whose before-image cannot be trusted (declare replica_identity or keys)".to_owned();
-        Ok(Some(Verdict::Rejected(ReasonCode::MissingKey, message)))
+        Verdict::Rejected(ReasonCode::MissingKey, message)
     }
 
     /// Takes a key object into the business columns. `Some(false)` = it is null; `None` = read the record again.
@@ -478,7 +502,7 @@ impl Decoder {
         })
     }
 
-    fn finish_row(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Outcome {
+    pub(crate) fn finish_row(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Outcome {
         self.finish_row_at(record, row, op, about, found, false)
     }
 
@@ -568,6 +592,10 @@ impl Decoder {
         if self.table.keys.is_some() {
             return;
         }
+        if let Some(key) = record.key.filter(|key| avro::framed(key)) {
+            self.table.keys = Some(self.avro_key_names(key)).filter(|names| !names.is_empty());
+            return;
+        }
         let Some(key) = record.key.and_then(utf8) else { return };
         if let Ok(names) = self.key_names(key)
             && !names.is_empty()
@@ -603,6 +631,10 @@ impl Decoder {
         let broken = || Verdict::Rejected(ReasonCode::BrokenHeader, "the header of a key change cannot be read".to_owned());
         self.learn_keys(record);
         self.table.settle_keys(row);
+        if avro::framed(value) {
+            let taken = self.avro_key_change(value, op == Op::Delete, row)?;
+            return Ok((!taken).then(broken));
+        }
         let text = unquoted(value);
         let Some(text) = utf8(&text) else { return Ok(Some(broken())) };
         let Some(columns) = self.key_columns(text).ok().flatten() else { return Ok(Some(broken())) };
@@ -648,7 +680,8 @@ impl Decoder {
                 Some(field.wire.clone())
             };
             let bare = || self.table.find(&spec.name).and_then(|column| self.table.wires.get(column)).cloned();
-            let wire = told.or_else(seen).or_else(bare).unwrap_or(Wire::Anything);
+            let seen_in_avro = || self.avro.wire(&spec.name).cloned();
+            let wire = told.or_else(seen).or_else(seen_in_avro).or_else(bare).unwrap_or(Wire::Anything);
             layout.set(Field::new(&spec.name, Slot::Column(column), wire, false));
         }
         let mut names = self.key_names(text)?;
@@ -754,9 +787,9 @@ impl Decoder {
 }
 
 /// What ends a row besides its values.
-struct About<'a> {
-    handled_ms: Option<i64>,
-    transaction: Option<Text<'a>>,
+pub(crate) struct About<'a> {
+    pub handled_ms: Option<i64>,
+    pub transaction: Option<Text<'a>>,
 }
 
 fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layout, undeclared: &'p [bool]) -> (&'p Layout, &'p [bool]) {
@@ -812,12 +845,17 @@ fn is_delete(value: &[u8]) -> Result<bool, Broken> {
     Ok(false)
 }
 
-fn header<'r>(headers: &[Header<'r>], name: &str) -> Option<&'r [u8]> {
+/// Whether a header tells the other key of a key change.
+pub(crate) fn is_key_change(header: &str) -> bool {
+    header == NEW_KEY || header == OLD_KEY
+}
+
+pub(crate) fn header<'r>(headers: &[Header<'r>], name: &str) -> Option<&'r [u8]> {
     headers.iter().find(|header| header.key == name).and_then(|header| header.value)
 }
 
 /// A header's text: a JSON string's inside, or the bytes as they are.
-fn unquoted(value: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn unquoted(value: &[u8]) -> Cow<'_, [u8]> {
     let mut cursor = Cursor::new(value);
     let mut scratch = Vec::new();
     match cursor.text() {
@@ -839,6 +877,6 @@ fn write_rescued(found: &Found<'_>, out: &mut Vec<u8>) {
     }
 }
 
-fn too_large(_: Refused) -> Halt {
+pub(crate) fn too_large(_: Refused) -> Halt {
     Halt::Value { column: usize::MAX, problem: crate::read::Problem::TooLarge }
 }

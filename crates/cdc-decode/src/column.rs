@@ -493,7 +493,7 @@ impl Column {
             },
             Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(match scalar {
                 Scalar::Instant(micros) | Scalar::WallClock(micros) => micros,
-                Scalar::Date(days) => Scalar::midnight(days),
+                Scalar::Date(days) => Scalar::midnight(days).ok_or(Refused::DoesNotFit)?,
                 _ => return Err(Refused::DoesNotFit),
             }),
             Values::List(..) | Values::Struct(_) | Values::Map(..) => return Err(Refused::DoesNotFit),

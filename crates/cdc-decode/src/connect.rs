@@ -21,13 +21,13 @@ pub(crate) struct Schema {
     /// Elements of an array; keys and values of a map.
     pub items: Vec<Schema>,
     /// `parameters.scale`.
-    scale: Option<i32>,
+    pub(crate) scale: Option<i32>,
     /// `parameters.connect.decimal.precision`.
-    precision: Option<u32>,
+    pub(crate) precision: Option<u32>,
     /// `parameters.allowed`, the labels of an enum or set.
-    allowed: String,
+    pub(crate) allowed: String,
     /// `parameters.__debezium.source.column.type`.
-    source_type: String,
+    pub(crate) source_type: String,
 }
 
 /// Nested deeper than this no schema is.
@@ -155,6 +155,17 @@ impl Schema {
             ("io.debezium.time.Year", "int32") => Wire::Integer(32),
             ("io.debezium.time.NanoDuration" | "io.debezium.time.MicroDuration", "int64") => Wire::Integer(64),
             ("io.debezium.data.Bits", "bytes") => Wire::Bytes(Form::Bits),
+            // Avro's logical types, whose timestamps are instants.
+            ("decimal", "bytes") => Wire::Unscaled { scale: self.scale?, precision: self.precision },
+            ("date", "int32") => Wire::Date,
+            ("time-millis", "int32") => Wire::Time(Unit::Millis),
+            ("time-micros", "int64") => Wire::Time(Unit::Micros),
+            ("timestamp-millis", "int64") => Wire::Instant { unit: Some(Unit::Millis), utc: true },
+            ("timestamp-micros", "int64") => Wire::Instant { unit: Some(Unit::Micros), utc: true },
+            ("timestamp-nanos", "int64") => Wire::Instant { unit: Some(Unit::Nanos), utc: true },
+            ("local-timestamp-millis", "int64") => Wire::WallClock(Some(Unit::Millis)),
+            ("local-timestamp-micros", "int64") => Wire::WallClock(Some(Unit::Micros)),
+            ("local-timestamp-nanos", "int64") => Wire::WallClock(Some(Unit::Nanos)),
             ("io.debezium.data.EnumSet", "string") => Wire::Set(self.allowed.split(',').map(str::to_owned).collect()),
             _ => return None,
         })

@@ -69,6 +69,12 @@ pub enum ReasonCode {
     BrokenHeader,
     /// The batch's text of one column would exceed 2 GiB.
     BatchTooLarge,
+    /// An Avro record's schema is not in the registry, or there is no registry.
+    UnknownSchema,
+    /// A registered schema that no table can be made of, or of another language than Avro.
+    UnsupportedSchema,
+    /// Avro that is not framed, does not fit its schema or is cut short.
+    BrokenAvro,
 }
 
 impl ReasonCode {
@@ -88,6 +94,9 @@ impl ReasonCode {
             Self::UnknownColumn => "unknown_column",
             Self::BrokenHeader => "broken_header",
             Self::BatchTooLarge => "batch_too_large",
+            Self::UnknownSchema => "unknown_schema",
+            Self::UnsupportedSchema => "unsupported_schema",
+            Self::BrokenAvro => "broken_avro",
         }
     }
 }

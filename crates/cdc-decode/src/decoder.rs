@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
 use tributary_specs::{Column as Spec, DataType, Decode, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 
+use crate::avro::Avro;
 use crate::batch::{self, Ours};
+use crate::connect::Schema;
 use crate::csv::Csv;
 use crate::decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
 use crate::envelope::Orders;
@@ -62,6 +63,7 @@ pub struct Decoder {
     pub(crate) counts: Counts,
     pub(crate) scratch: Scratch,
     pub(crate) csv: Csv,
+    pub(crate) avro: Avro,
     raw: Raw,
 }
 
@@ -105,7 +107,7 @@ impl Decoder {
     /// # Errors
     /// [`Error::Declaration`] when the feed's columns or properties contradict each other.
     pub fn new(feed: &SourceFeed) -> Result<Self, Error> {
-        let plain = matches!(feed.decode, Decode::Json | Decode::Csv);
+        let plain = matches!(feed.decode, Decode::Json | Decode::Csv | Decode::Avro);
         let is_change_feed = matches!(feed.decode, Decode::Debezium | Decode::DebeziumFlattened);
         let mut table = Table::new(feed.schema_policy, plain, feed.decode == Decode::DebeziumFlattened);
         for column in &feed.columns {
@@ -146,6 +148,7 @@ impl Decoder {
             counts: Counts::default(),
             scratch: Scratch::default(),
             csv,
+            avro: Avro::default(),
             raw: Raw,
         })
     }
@@ -209,7 +212,7 @@ impl Decoder {
             return self.raw.decode(&self.feed, records, ingested_at_us);
         }
         let mut decoded = Decoded {
-            batch: RecordBatch::new_empty(Arc::new(Schema::empty())),
+            batch: RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty())),
             rejects: Vec::new(),
             ignored: BTreeMap::new(),
             schema_change: None,
@@ -217,6 +220,7 @@ impl Decoder {
             duplicate_keys: 0,
             stop: None,
         };
+        self.avro.begin();
         let mut found = (Found::default(), Found::default());
         let mut rows = 0;
         for (index, record) in records.iter().enumerate() {
@@ -255,6 +259,9 @@ impl Decoder {
             found.0.clear();
             found.1.clear();
             let outcome = match self.decode {
+                Decode::Debezium | Decode::DebeziumFlattened | Decode::Avro if self.is_avro(record) => {
+                    self.avro_record(records, index, row, found)
+                }
                 Decode::Debezium => self.change(record, row, found),
                 Decode::DebeziumFlattened => self.flattened(record, row, found),
                 Decode::Json => self.plain(record, row, &mut found.0),
@@ -430,16 +437,26 @@ impl Decoder {
         if signal {
             return Verdict::Ignored(IgnoreReason::Signal);
         }
-        match self.table.layout(&rows, row) {
+        match self.layout_of_schema(&rows, record, row) {
             Ok(layout) => {
                 self.plans.keep(*new, layout);
                 Verdict::Again
             }
-            Err(Misfit::BrokenSchema(field)) => {
-                Verdict::Rejected(ReasonCode::BrokenSchema, format!("field {field}: its schema cannot be read"))
-            }
-            Err(Misfit::Frozen(field)) => Verdict::Stopped(self.frozen(record, &field, "the table does not have it")),
+            Err(verdict) => verdict,
         }
+    }
+
+    /// The layout of rows of a schema; new columns are placed by the policy.
+    pub(crate) fn layout_of_schema(&mut self, rows: &Schema, record: &Record<'_>, row: usize) -> Result<Layout, Verdict> {
+        self.table.layout(rows, row).map_err(|misfit| match misfit {
+            Misfit::BrokenSchema(field) => Verdict::Rejected(ReasonCode::BrokenSchema, format!("field {field}: its schema cannot be read")),
+            Misfit::Frozen(field) => Verdict::Stopped(self.frozen(record, &field, "the table does not have it")),
+        })
+    }
+
+    /// How the feed's bytes become columns.
+    pub(crate) fn form(&self) -> Decode {
+        self.decode
     }
 
     fn schema_change(&mut self) -> Option<SchemaChange> {

@@ -87,6 +87,17 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A registered schema is no Avro record that a table can be made of: it is broken, contains itself, has a union of
+    /// several types, or builds on one that was not given. Its records go to quarantine as `unsupported_schema`.
+    #[error("feed {feed}: schema {id} cannot be used: {problem}")]
+    Schema {
+        /// The feed.
+        feed: String,
+        /// The schema's number in the registry.
+        id: u32,
+        /// What is wrong.
+        problem: String,
+    },
     /// The batch built does not fit its own schema. This is a bug of ours.
     #[error("feed {feed}: the batch does not fit its schema: {problem}")]
     Inconsistent {
@@ -105,6 +116,7 @@ impl Fault for Error {
             | Self::Frozen { .. }
             | Self::PositionsBackwards { .. }
             | Self::CsvHeader { .. } => FaultClass::BadInput,
+            Self::Schema { .. } => FaultClass::BadData,
             Self::Inconsistent { .. } => FaultClass::Bug,
         }
     }
@@ -117,6 +129,7 @@ impl Fault for Error {
             Self::PositionsBackwards { .. } => "CD0004",
             Self::CsvHeader { .. } => "CD0005",
             Self::Inconsistent { .. } => "CD0006",
+            Self::Schema { .. } => "CD0007",
         })
     }
 

@@ -84,13 +84,18 @@ const SIGNALS: [&[u8]; 10] = [
     b"shutdown",
 ];
 
+/// Whether a signal has this type.
+pub(crate) fn is_signal_type(kind: &[u8]) -> bool {
+    SIGNALS.contains(&kind)
+}
+
 /// Whether a row of `id`, `type` and `data` is a signal to the connector.
 pub(crate) fn is_signal(cursor: &mut Cursor<'_>) -> Result<bool, Broken> {
     let (mut signal, mut other) = (false, false);
     let mut members = cursor.object()?;
     while let Some(key) = cursor.member(&mut members)? {
         match (key.raw, cursor.kind()?) {
-            (b"type", Kind::Text) => signal = SIGNALS.contains(&cursor.text()?.raw),
+            (b"type", Kind::Text) => signal = is_signal_type(cursor.text()?.raw),
             (b"id" | b"data", _) => cursor.skip()?,
             _ => {
                 other = true;

@@ -1,5 +1,6 @@
 //! Change-event bytes to typed Arrow batches. Pure: no I/O, no clock, never panics.
 
+mod avro;
 mod batch;
 mod change;
 mod column;
@@ -31,6 +32,7 @@ mod time;
 mod wire;
 mod wrapped;
 
+pub use avro::SchemaId;
 pub use decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
 pub use decoder::Decoder;
 pub use error::Error;

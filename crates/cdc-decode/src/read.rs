@@ -85,19 +85,20 @@ impl From<Broken> for Problem {
 /// Reads values; keeps its buffers between them.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    placeholder: Placeholder,
+    pub(crate) placeholder: Placeholder,
     text: Vec<u8>,
-    bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Values that had digits below a microsecond.
     pub cut: u64,
     /// Keys that came twice in one object.
     pub duplicates: u64,
     /// Fields of nested objects that their column does not have, with their JSON text.
     pub extras: Vec<(String, Vec<u8>)>,
-    problem: Option<Problem>,
+    pub(crate) problem: Option<Problem>,
 }
 
-enum Outcome<'a> {
+/// What a value is.
+pub(crate) enum Outcome<'a> {
     Value(Scalar<'a>),
     Unavailable,
     Lost(Lost),
@@ -340,7 +341,7 @@ impl Reader {
     }
 
     /// A time as a number. The outer `None` = out of range for its type.
-    fn counted(&mut self, number: i64, wire: &Wire) -> Option<Result<Outcome<'static>, Problem>> {
+    pub(crate) fn counted(&mut self, number: i64, wire: &Wire) -> Option<Result<Outcome<'static>, Problem>> {
         let value = match wire {
             Wire::Date => {
                 if !DATE_RANGE.contains(&number) {
@@ -528,7 +529,7 @@ impl Reader {
 
 /// Appends a value, or says what type would hold it.
 #[inline]
-fn push(column: &mut Column, scalar: Scalar<'_>, wire: &Wire) -> Result<(), Problem> {
+pub(crate) fn push(column: &mut Column, scalar: Scalar<'_>, wire: &Wire) -> Result<(), Problem> {
     column.push(scalar).map_err(|refused| refusal(refused, column, scalar, wire))
 }
 
@@ -556,7 +557,7 @@ fn natural_of(natural: DataType, scalar: Scalar<'_>) -> DataType {
 }
 
 /// A problem inside a nested value is one of the column around it.
-fn around(problem: Problem, column: &DataType) -> Problem {
+pub(crate) fn around(problem: Problem, column: &DataType) -> Problem {
     match problem {
         Problem::DoesNotFit(_) => Problem::DoesNotFit(match column {
             DataType::Array(_) | DataType::Struct(_) | DataType::Map(..) => DataType::String,
@@ -636,7 +637,7 @@ pub(crate) fn number_text<'a>(text: &'a [u8], data_type: &DataType) -> Option<Re
     (Decimal::parse(text).is_some() || long()).then_some(Ok(Scalar::Number(text)))
 }
 
-fn digits<'a>(text: &'a [u8], column: &Column) -> Option<Outcome<'a>> {
+pub(crate) fn digits<'a>(text: &'a [u8], column: &Column) -> Option<Outcome<'a>> {
     Some(match number_text(text, column.data_type())? {
         Ok(scalar) => Outcome::Value(scalar),
         Err(lost) => Outcome::Lost(lost),
@@ -644,7 +645,7 @@ fn digits<'a>(text: &'a [u8], column: &Column) -> Option<Outcome<'a>> {
 }
 
 /// A set's members in the order of their declaration, so that equal sets are equal texts.
-fn in_order<'s>(text: &'s [u8], order: &[String], out: &'s mut Vec<u8>) -> &'s [u8] {
+pub(crate) fn in_order<'s>(text: &'s [u8], order: &[String], out: &'s mut Vec<u8>) -> &'s [u8] {
     let place = |member: &[u8]| order.iter().position(|allowed| allowed.as_bytes() == member);
     let members: Vec<&[u8]> = text.split(|byte| *byte == b',').collect();
     let places: Option<Vec<usize>> = members.iter().map(|member| place(member)).collect();
@@ -777,7 +778,7 @@ pub(crate) fn time_text(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Resul
     Some(scalar)
 }
 
-fn written(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Outcome<'static>> {
+pub(crate) fn written(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Outcome<'static>> {
     Some(match time_text(text, wire, cut)? {
         Ok(scalar) => Outcome::Value(scalar),
         Err(lost) => Outcome::Lost(lost),
@@ -821,7 +822,7 @@ fn structured(cursor: &mut Cursor<'_>, which: Structured) -> Result<Option<Outco
     Ok(assembled(parts, which).map(Outcome::Value))
 }
 
-fn assembled(parts: [Option<i64>; 8], which: Structured) -> Option<Scalar<'static>> {
+pub(crate) fn assembled(parts: [Option<i64>; 8], which: Structured) -> Option<Scalar<'static>> {
     let [year, month, day, hour, minute, second, nanos, offset] = parts;
     let date = || {
         let (year, month, day) = (year?, month?, day?);

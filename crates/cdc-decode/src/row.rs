@@ -199,7 +199,7 @@ fn uncommon<'a>(
 
 impl Problem {
     /// Whether another type, or `_rescued_data`, would help.
-    fn is_about_type(&self) -> bool {
+    pub(crate) fn is_about_type(&self) -> bool {
         matches!(self, Self::WrongType { .. } | Self::DoesNotFit(_))
     }
 }

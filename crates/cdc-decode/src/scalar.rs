@@ -89,9 +89,9 @@ impl Scalar<'_> {
         Some(())
     }
 
-    /// Midnight of a date, as µs.
-    pub(crate) fn midnight(days: i32) -> i64 {
-        i64::from(days) * DAY
+    /// Midnight of a date, as µs; `None` = too far away for a timestamp.
+    pub(crate) fn midnight(days: i32) -> Option<i64> {
+        i64::from(days).checked_mul(DAY)
     }
 }
 

@@ -145,7 +145,56 @@ impl Block for Source {
     }
 }
 
+/// A member's value that is not JSON text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told<'a> {
+    /// Null, or of a type that no member has.
+    Nothing,
+    Boolean(bool),
+    Whole(i64),
+    Text(&'a [u8]),
+}
+
 impl Source {
+    /// Takes a member's value.
+    pub(crate) fn tell(&mut self, member: Member, told: Told<'_>) {
+        let whole = match told {
+            Told::Whole(number) => Some(number),
+            Told::Nothing | Told::Boolean(_) | Told::Text(_) => None,
+        };
+        let mut digits = itoa::Buffer::new();
+        let text = match told {
+            Told::Text(text) => Some(text),
+            Told::Whole(number) if member == Member::TxId => Some(digits.format(number).as_bytes()),
+            Told::Boolean(value) if member == Member::Snapshot => Some(if value { &b"true"[..] } else { b"false" }),
+            Told::Nothing | Told::Boolean(_) | Told::Whole(_) => None,
+        };
+        match member {
+            Member::Connector => self.connector.set(text),
+            Member::Database => self.database.set(text),
+            Member::Schema => self.schema.set(text),
+            Member::Table => self.table.set(text),
+            Member::Snapshot => self.snapshot.set(text),
+            Member::File => self.file.set(text),
+            Member::Gtid => self.gtid.set(text),
+            Member::TxId => self.tx_id.set(text),
+            Member::CommitLsn => self.commit_lsn.set(text),
+            Member::ChangeLsn => self.change_lsn.set(text),
+            Member::TsMs => self.ts_ms = whole,
+            Member::TsUs => self.ts_us = whole,
+            Member::Lsn => self.lsn = whole,
+            Member::Pos => self.pos = whole,
+            Member::Row => self.row = whole,
+            Member::ServerId => self.server_id = whole,
+            Member::EventSerialNo => self.event_serial_no = whole,
+            Member::Sequence => self.sequence = text.map_or((None, None), sequence),
+            Member::Other => {}
+        }
+        if matches!(member, Member::Connector | Member::File | Member::ServerId) {
+            self.settle();
+        }
+    }
+
     #[cold]
     fn read_text(&mut self, member: Member, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         let text = match member {

@@ -4,6 +4,7 @@
 //! so that agreeing with it means something. Unlike the libraries it tests, this crate panics: a failed assertion is its
 //! answer.
 
+pub mod avro;
 pub mod captures;
 pub mod cases;
 pub mod golden;

@@ -1,5 +1,6 @@
 //! The decoder against recorded events, types, bad input and delivery.
 
+mod avro;
 mod bad_input;
 mod canon;
 mod capture;

@@ -55,6 +55,17 @@ fn plain_types_have_their_own_columns() {
 }
 
 #[test]
+fn a_date_too_far_away_for_a_declared_timestamp_is_rejected() {
+    let mut schema = named("int32", "io.debezium.time.Date");
+    schema["field"] = "x".into();
+    let day = |days: i32| event(1, None, Some(&wrapped(&json!([schema]), &create(1, &json!({"x": days})))));
+    let mut feed = feed(Decode::Debezium, columns("x timestamp_ntz"));
+    feed.schema_policy = tributary_specs::SchemaPolicy::Add;
+    let decoded = decode(&feed, &[day(20_000), day(106_751_992)]);
+    assert_eq!((cells(&decoded.batch, "x"), decoded.rejects[0].reason), (strings(&["2024-10-04T00:00:00"]), ReasonCode::DoesNotFit));
+}
+
+#[test]
 fn a_decimal_is_exact_and_negative_bytes_are_extended_by_their_sign() {
     let schema = json!({"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2", "connect.decimal.precision": "12"}});
     let encoded = ["nA==", "/w==", "MZw=", "MgA=", "7Sl5", "AA==", "AlQL4/8=", "AlQL4/8"].map(Value::from);
