@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kafka Connect, one distributed worker on loopback, with Debezium's Postgres and MariaDB connectors. Needs the broker. Verbs: see lib.sh.
-# Besides: `connect.sh register NAME FILE [KEY=VALUE..]` creates or changes a connector from a file of connectors/ and waits until its task
-# runs; the KEYs are those of connector_config.py. `connect.sh unregister NAME` removes it.
+# Kafka Connect, one distributed worker on loopback, with Debezium's connectors and Apicurio's Avro converter. Verbs: see lib.sh.
+# Besides: `connect.sh register NAME FILE.. [KEY=VALUE..]` creates or changes a connector from files of connectors/ and waits until its
+# task runs; for FILE.. and KEY see connector_config.py. `connect.sh unregister NAME` removes it.
 source "$(dirname "$0")/lib.sh"
 
 jars="$services_dir/jars"
@@ -11,7 +11,7 @@ start_connect() {
   local dir="$run/connect" port; port="$(port connect)"
   mkdir -p "$dir/plugins"
   local plugin
-  for plugin in debezium-postgres debezium-mariadb; do ln -sfn "$jars/$plugin" "$dir/plugins/$plugin"; done
+  for plugin in debezium-postgres debezium-mariadb avro-converter; do ln -sfn "$jars/$plugin" "$dir/plugins/$plugin"; done
   cat > "$dir/worker.properties" <<C
 bootstrap.servers=127.0.0.1:$(port kafka)
 group.id=tributary-connect
@@ -56,8 +56,8 @@ put_config() {
 }
 
 register() {
-  local name="$1" file="$2" body; shift 2
-  body="$(python3 "$here/connector_config.py" "$name" "$file" "$@")"
+  local name="$1" body; shift
+  body="$(python3 "$here/connector_config.py" "$name" "$@")"
   wait_until connect 60 put_config "$name" "$body"
   [ "$status" -lt 300 ] || fail "connector $name was refused ($status): $(cat "$run/connect/answer")"
   wait_until connect 60 running "$name"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the services need. `install.sh [GROUP..]`, core unless said; safe to repeat, quick when all is there.
-#   core      PostgreSQL, MariaDB, Apache Kafka with Connect and Debezium's connectors
+#   core      PostgreSQL, MariaDB, Apache Kafka with Connect, Debezium's connectors and an Avro converter, a schema registry
 #   client    a Kafka client for Python, used by selftest.sh
+#   spark     the jars that Spark needs for Kafka and Delta tables (Spark itself is PyPI's pyspark)
 #   airflow   Apache Airflow in an environment of its own
 # Debian packages go where apt puts them; jars and environments below ${TRIBUTARY_SERVICES_DIR:-~/.cache/tributary-services}.
 source "$(dirname "$0")/lib.sh"
@@ -24,20 +25,26 @@ debian() {
   [ -z "$ours" ] || as_root rm -f "$policy"
 }
 
+# Stands for all that decides what jars/MODULE holds: its files and the versions that they name.
+recipe() {
+  local files line; files="$(cat "$here/poms/pom.xml"; find "$here/poms/$1" -type f -exec cat {} +)"
+  { echo "$files"; pinned | while IFS= read -r line; do [[ "$files" != *"\${${line%%=*}}"* ]] || echo "$line"; done; } | cksum
+}
+pinned() { grep -E '^[a-z_0-9]+=' "$here/versions"; }
+
 # Fills jars/MODULE for each MODULE of poms/ whose pom or versions changed; one call of Maven for all.
 jars() {
   local module want missing=() properties=() line
   for module in "$@"; do
-    want="$(cat "$here/versions" "$here/poms/pom.xml" "$here/poms/$module/pom.xml" | cksum)"
+    want="$(recipe "$module")"
     [ "$(cat "$services_dir/jars/$module/.complete" 2>/dev/null)" = "$want" ] || missing+=("$module")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
-  while IFS= read -r line; do properties+=("-D$line"); done < <(grep -E '^[a-z_0-9]+=' "$here/versions")
+  while IFS= read -r line; do properties+=("-D$line"); done < <(pinned)
   for module in "${missing[@]}"; do rm -rf "$services_dir/jars/$module"; done
-  mvn -B -q -T 4 -f "$here/poms/pom.xml" -pl "$(IFS=,; echo "${missing[*]}")" -Djars="$services_dir/jars" "${properties[@]}" \
-    dependency:copy-dependencies
+  mvn -B -q -T 4 -f "$here/poms/pom.xml" -pl "$(IFS=,; echo "${missing[*]}")" -Djars="$services_dir/jars" "${properties[@]}" package
   for module in "${missing[@]}"; do
-    cat "$here/versions" "$here/poms/pom.xml" "$here/poms/$module/pom.xml" | cksum > "$services_dir/jars/$module/.complete"
+    recipe "$module" > "$services_dir/jars/$module/.complete"
   done
 }
 
@@ -48,8 +55,14 @@ java_runtime() {
 install_core() {
   debian postgresql mariadb-server curl jq python3
   java_runtime
-  jars kafka debezium-postgres debezium-mariadb
+  jars kafka debezium-postgres debezium-mariadb avro-converter registry
+  if [ ! -s "$services_dir/jars/avro-converter/.manifests" ]; then
+    # The converter's jar does not say what it holds in the way Connect now looks for it; Kafka's tool adds that.
+    java -cp "$services_dir/jars/kafka/*" org.apache.kafka.tools.ConnectPluginPath sync-manifests \
+      --plugin-location "$services_dir/jars/avro-converter" > "$services_dir/jars/avro-converter/.manifests"
+  fi
 }
+install_spark() { java_runtime; jars spark; }
 
 # A Python environment $services_dir/GROUP with REQUIREMENT.., made by uv.
 python_environment() {
@@ -72,7 +85,7 @@ mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
 [ $# -gt 0 ] || set -- core
 for group in "$@"; do
-  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client airflow"
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow"
   begin="$(clock)"
   "install_$group"
   printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"

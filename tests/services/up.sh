@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Starts a stack: `up.sh [NAME..]`, all of postgres mariadb kafka connect registry unless said; connect and registry bring kafka along.
+# Starts a stack: `up.sh [NAME..]`, all of postgres mariadb kafka connect registry unless said; connect brings kafka along.
 # The stack lives in $TRIBUTARY_RUN_DIR, a fresh folder unless set; its `env` has the addresses: set -a; . "$TRIBUTARY_RUN_DIR/env"; set +a
 # Stacks may live side by side. Prints the folder as its last line. `down.sh` stops the stack.
 source "$(dirname "$0")/lib.sh"
 
-[ $# -gt 0 ] || set -- postgres mariadb kafka connect
+[ $# -gt 0 ] || set -- postgres mariadb kafka connect registry
 export TRIBUTARY_RUN_DIR="${TRIBUTARY_RUN_DIR:-$(mktemp -d /tmp/tributary-run.XXXXXX)}"
 mkdir -p "$TRIBUTARY_RUN_DIR"; chmod 755 "$TRIBUTARY_RUN_DIR"
 TRIBUTARY_RUN_DIR="$(cd "$TRIBUTARY_RUN_DIR" && pwd)"
