@@ -126,7 +126,7 @@ impl Decoder {
         };
         let csv = match &feed.source {
             Source::Files(files) => Csv::new(&files.csv),
-            Source::Custom(_) => Csv::new(&tributary_specs::CsvOptions::default()),
+            Source::Kafka(_) | Source::Custom(_) => Csv::new(&tributary_specs::CsvOptions::default()),
         };
         Ok(Self {
             feed: feed.name.clone(),
@@ -266,7 +266,7 @@ impl Decoder {
                 Decode::DebeziumFlattened => self.flattened(record, row, found),
                 Decode::Json => self.plain(record, row, &mut found.0),
                 Decode::Csv => self.csv_row(record, row, &mut found.0),
-                Decode::Raw => return Verdict::Again,
+                Decode::Raw | Decode::Avro => return Verdict::Again,
             };
             let verdict = outcome.unwrap_or_else(|halt| self.halted(halt, records, index, row));
             match verdict {
