@@ -32,6 +32,22 @@ demo *ARGS:
 crash:
     @scripts/crash
 
+# Real databases, Debezium and broker: a workload of so many seconds, drained and continuous, everything restarted once; all compared.
+e2e SECONDS="45" SEED="1": _e2e-built
+    "$CARGO_TARGET_DIR/debug/e2e" {{SECONDS}} {{SEED}}
+
+# Continuous processes killed, paused and restarted at random while the workload runs and the broker is bounced; then the comparison.
+fire MINUTES="3" SEED="1": _e2e-built
+    "$CARGO_TARGET_DIR/debug/fire" {{MINUTES}} {{SEED}}
+
+# The same with fencing switched off in bronze must find doubled records.
+fire-control MINUTES="1" SEED="1": _e2e-built
+    scripts/fire-control {{MINUTES}} {{SEED}}
+
+_e2e-built:
+    tests/services/install.sh core
+    scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-e2e --bins
+
 # Run one benchmark (release build): decode.
 bench NAME *ARGS:
     cargo run --quiet --release -p tributary-bench --bin {{NAME}} -- {{ARGS}}

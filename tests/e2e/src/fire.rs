@@ -15,7 +15,7 @@ pub struct Survived {
     pub kills: u32,
     /// Processes stopped for longer than the session timeout, and continued.
     pub pauses: u32,
-    /// Rebalances that the bronze processes took part in.
+    /// New assignments of the bronze processes' group, by the broker's own log.
     pub rebalances: u32,
     /// Restarts of the broker, half of them without warning.
     pub broker_restarts: u32,
@@ -186,6 +186,6 @@ impl<'a> Fire<'a> {
 
     /// What has been survived so far.
     pub fn survived(&self) -> Result<Survived> {
-        Ok(Survived { rebalances: self.layers.rebalances()?, ..self.survived })
+        Ok(Survived { rebalances: self.world.rebalances()?, ..self.survived })
     }
 }

@@ -80,21 +80,6 @@ impl Layers {
         command.args(["--exit-code-if-nothing-new", "99"]).spawn().with_context(|| format!("starting the {layer} binary"))
     }
 
-    /// How often the bronze processes' logs say that their group was rebalanced.
-    pub fn rebalances(&self) -> Result<u32> {
-        let mut count = 0;
-        for entry in std::fs::read_dir(&self.folder).context("reading the run's folder")? {
-            let path = entry.context("reading the run's folder")?.path();
-            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("bronze-"))
-                && path.extension().is_some_and(|end| end == "log")
-            {
-                let text = std::fs::read(&path).context("reading a log")?;
-                count += String::from_utf8_lossy(&text).lines().filter(|line| line.contains("rebalance")).count();
-            }
-        }
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
-    }
-
     /// Starts one layer in continuous mode; `name` tells apart several of one layer.
     pub fn stream(&self, layer: &'static str, name: &str) -> Result<Process> {
         let mut command = self.command(layer, name)?;

@@ -71,7 +71,12 @@ pub fn predictions(truncated: &[String]) -> Vec<Prediction> {
             number(source).zip(number(lake)).is_some_and(|(source, lake)| lake < 0 && lake == source - (1 << 64))
         }),
         rule("inventory", "made_on", "a zero date is null (finding 11)", zero_date),
-        rule("inventory", "loaded_at", "a zero date is null (finding 11)", zero_date),
+        rule(
+            "inventory",
+            "loaded_at",
+            "a zero timestamp is null in a snapshot and the epoch in the stream (finding 11)",
+            |source, lake| source.is_some_and(|text| text.starts_with("0000-00-00")) && matches!(lake, None | Some("0us")),
+        ),
         rule("inventory", "vintage", "the year 0000 is 1900 (finding 11)", |source, lake| source == Some("0") && lake == Some("1900")),
     ]
 }

@@ -16,7 +16,9 @@ pub fn settle(world: &World<'_>, warehouse: &Path, records: &Records, processes:
     loop {
         // a table may not be there yet: that, too, is a difference
         let outcome = world.compare(warehouse, records, &[]);
-        if outcome.as_ref().is_ok_and(|outcome| outcome.holds) || begin.elapsed() > limit {
+        // a doubled record stays one
+        let decided = outcome.as_ref().is_ok_and(|outcome| outcome.holds || outcome.counts.duplicated > 0);
+        if decided || begin.elapsed() > limit {
             return outcome;
         }
         for process in processes.iter_mut() {

@@ -67,6 +67,8 @@ impl<'a> World<'a> {
         register(&depot_name, "depot.json", format!("MYSQL_DATABASE={depot_name}"), &[format!("SERVER_ID={}", 10_000 + number)])?;
 
         let text = std::fs::read_to_string(here.join("pipelines").join(format!("{}.yml", profile.name()))).context("the pipeline")?;
+        // the consumer group is named after the pipeline
+        let text = text.replace("name: retail\n", &format!("name: retail_{tag}\n"));
         let text = text.replace("topics: [shop.", &format!("topics: [{shop_name}."));
         let text = text.replace("topics: [depot.depot.", &format!("topics: [{depot_name}.{depot_name}."));
         let pipeline_file = folder.join("pipeline.yml");
@@ -120,6 +122,14 @@ impl<'a> World<'a> {
         let sides = Sides { pipeline: &self.pipeline, records, shop: &self.shop, depot: &self.depot, predictions };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("a runtime")?;
         runtime.block_on(compare(warehouse, &sides))
+    }
+
+    /// How often the broker has seen this run's consumer group settle on a new assignment.
+    pub fn rebalances(&self) -> Result<u32> {
+        let log = std::fs::read(self.services.folder.join("kafka/log")).context("reading the broker's log")?;
+        let settled = format!("Stabilized group tributary-{} ", self.pipeline.spec().name);
+        let count = String::from_utf8_lossy(&log).lines().filter(|line| line.contains(&settled)).count();
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// Takes the connectors away.

@@ -205,6 +205,7 @@ impl Depot {
         let each = |statement: &str| Transaction { statements: vec![statement.to_owned()], ending: Ending::Each };
         match (self.step, self.profile) {
             (SUPPLIER_STEP, _) => Some(each("alter table inventory add column supplier varchar(40)")),
+            (130, Profile::Hostile) => Some(each(QUIET_ROW)),
             (RENAME_STEP, Profile::Hostile) => Some(each("alter table inventory change descr description text")),
             (110, _) | (1300, Profile::Fidelity) => {
                 let gone = self.rows.drain(..).map(|(sku, lot)| format!("inventory: sku=SKU-{sku}, lot={lot}"));
@@ -217,6 +218,10 @@ impl Depot {
     }
 }
 
+/// A row that no later statement touches, with every value that the hostile connectors lose.
+const QUIET_ROW: &str = "insert into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, shelf, descr, made_on, loaded_at, \
+    updated_at, vintage) values ('QUIET', 1000000, 'quiet', 1, 0, 18446744073709551615, 1, null, 'renamed', '0000-00-00', \
+    '0000-00-00 00:00:00', '2026-01-01 00:00:00', 0)";
 /// When the inventory gets the column `supplier`.
 const SUPPLIER_STEP: u64 = 60;
 /// When the hostile profile renames a column.

@@ -330,6 +330,7 @@ impl Shop {
         };
         match (self.step, self.profile) {
             (CARRIER_STEP, _) => Some(each(&["alter table orders add column carrier text"])),
+            (220, Profile::Hostile) => Some(each(&quiet_rows().each_ref().map(String::as_str))),
             (260, Profile::Hostile) => Some(each(&["alter table orders add column app text default 'shop'"])),
             (110, _) | (1200, Profile::Fidelity) => {
                 self.truncate_orders();
@@ -344,6 +345,21 @@ impl Shop {
             _ => None,
         }
     }
+}
+
+/// Rows that no later statement touches, with every value that the hostile connectors lose.
+fn quiet_rows() -> [String; 3] {
+    let customer = |id: u64, balance: &str, signup: &str, born: &str, calls: &str| {
+        format!(
+            "insert into customers (id, external_id, name, balance, credit_limit, signup_at, seen_at, calls_from, birth_date) values \
+             ({id}, '00000000-0000-4000-8000-{id:012}', 'quiet', {balance}, -12.50, '{signup}', '2024-02-29 12:00:00.000999', '{calls}', '{born}')"
+        )
+    };
+    [
+        format!("insert into orders values ({}, 1, 'QUIET', 1, 1, 1.00, 'new', null, '2025-01-01Z', '2025-01-01Z')", MARKER_FIRST - 1),
+        customer(MARKER_FIRST - 1, "'NaN'", "infinity", "-infinity", "23:59:59.999999"),
+        customer(MARKER_FIRST - 2, "0", "-infinity", "infinity", "00:00:00.0005"),
+    ]
 }
 
 fn balance(random: &mut Random, hostile: bool) -> String {
