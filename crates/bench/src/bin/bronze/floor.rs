@@ -1,0 +1,136 @@
+//! The least that a table of a topic costs: every record polled, as many rows written.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use rdkafka::config::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::Message;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use tributary_cdc_decode::{Decoder, Record};
+use tributary_specs::Pipeline;
+
+use crate::events::{Loaded, PARTITIONS};
+use crate::ours;
+use crate::process::{self, Measured};
+
+/// Rows of one batch, and how many different batches are written in turn.
+const BATCH_ROWS: usize = 16_384;
+const BATCHES: usize = 8;
+/// As our tables have them: rows of a row group, bytes of a file.
+const ROW_GROUP_ROWS: usize = 256 * 1024;
+const FILE_BYTES: u64 = 32 << 20;
+
+/// In a process of its own.
+pub fn measure(bootstrap: &str, topic: &str, loaded: Loaded, folder: &Path) -> Result<Measured> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["--floor", bootstrap, topic, &loaded.events.to_string()]).arg(folder);
+    process::measure(&mut command, loaded)
+}
+
+/// Polls and writes side by side. Decoding the first batches is in the time, and is less than a tenth of a second.
+pub fn run(bootstrap: &str, topic: &str, rows: u64, folder: &Path) -> Result<()> {
+    let batches = decoded(bootstrap, topic)?;
+    thread::scope(|scope| {
+        let polled = scope.spawn(|| poll(bootstrap, topic, u64::MAX, |_| Ok(())));
+        let written = scope.spawn(|| write(&batches, rows, folder));
+        written.join().map_err(|_| anyhow::anyhow!("writing panicked"))??;
+        let polled = polled.join().map_err(|_| anyhow::anyhow!("polling panicked"))??;
+        if polled != rows {
+            bail!("{polled} records polled of {rows}");
+        }
+        Ok(())
+    })
+}
+
+fn decoded(bootstrap: &str, topic: &str) -> Result<Vec<RecordBatch>> {
+    let pipeline = Pipeline::from_yaml("bench.yml", &ours::pipeline(bootstrap, topic)).context("the bench's own pipeline")?;
+    let mut decoder = Decoder::new(&pipeline.feeds[0])?;
+    let mut kept: Vec<(i32, i64, Option<Vec<u8>>, Option<Vec<u8>>)> = Vec::new();
+    poll(bootstrap, topic, (BATCH_ROWS * BATCHES) as u64, |message| {
+        kept.push((message.partition(), message.offset(), message.key().map(<[u8]>::to_vec), message.payload().map(<[u8]>::to_vec)));
+        Ok(())
+    })?;
+    let mut batches = Vec::new();
+    for part in kept.chunks(BATCH_ROWS) {
+        let records: Vec<Record<'_>> = part
+            .iter()
+            .map(|(partition, offset, key, value)| Record {
+                topic,
+                partition: *partition,
+                offset: *offset,
+                key: key.as_deref(),
+                value: value.as_deref(),
+                headers: &[],
+                timestamp_ms: Some(0),
+                file: None,
+                line: None,
+            })
+            .collect();
+        batches.push(decoder.decode(&records, 0).batch);
+    }
+    Ok(batches)
+}
+
+/// Every record of the topic as it is now, at most so many; returns how many there were.
+fn poll(bootstrap: &str, topic: &str, most: u64, mut each: impl FnMut(&rdkafka::message::BorrowedMessage<'_>) -> Result<()>) -> Result<u64> {
+    let consumer: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", bootstrap)
+        .set("group.id", "bench-floor")
+        .set("enable.auto.commit", "false")
+        .set("enable.partition.eof", "true")
+        .set("queued.max.messages.kbytes", "65536")
+        .create()?;
+    let mut assignment = TopicPartitionList::new();
+    for partition in 0..PARTITIONS {
+        assignment.add_partition_offset(topic, partition, Offset::Beginning)?;
+    }
+    consumer.assign(&assignment)?;
+    let (mut polled, mut ended) = (0, 0);
+    while ended < PARTITIONS && polled < most {
+        match consumer.poll(Duration::from_secs(30)).context("no record within 30 seconds")? {
+            Ok(message) => {
+                each(&message)?;
+                polled += 1;
+            }
+            Err(KafkaError::PartitionEOF(_)) => ended += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(polled)
+}
+
+fn write(batches: &[RecordBatch], rows: u64, folder: &Path) -> Result<()> {
+    let first = batches.first().context("no batch was decoded")?;
+    let mut left = usize::try_from(rows)?;
+    let mut turn = batches.iter().cycle();
+    for number in 0.. {
+        if left == 0 {
+            break;
+        }
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .build();
+        let file = File::create(folder.join(format!("{number}.parquet")))?;
+        let mut writer = ArrowWriter::try_new(file, first.schema(), Some(properties))?;
+        while left > 0 && (writer.bytes_written() + writer.in_progress_size()) as u64 <= FILE_BYTES {
+            let batch = turn.next().context("no batch")?;
+            let length = left.min(batch.num_rows());
+            writer.write(&batch.slice(0, length))?;
+            left -= length;
+        }
+        writer.close()?;
+    }
+    Ok(())
+}
