@@ -53,7 +53,7 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
         let observer = Arc::new(Observer::new(chosen(&pipeline, &options)));
         let server = Server::start(address, Arc::clone(&observer)).map_err(|source| Error::Listen { address, source })?;
         progress::listening(voice, server.address());
-        options.progress = progress::both(options.progress, observer);
+        options.progress = progress::both(observer, options.progress);
     }
     signals::end_with(&options.cancel)?;
     start::block_on(async { Ok(Done::Ran(Box::new(lake.run(&pipeline, options).await?))) })

@@ -235,9 +235,9 @@ settings! {
         programs: &[Program::Run, Program::Silver, Program::Gold],
     }
 
-    /// The instant that `current_date` and `current_timestamp` mean in gold queries, so that a replay gives the same rows; otherwise the start of the run.
+    /// The instant that `current_date` and `current_timestamp` mean in silver and gold queries, so that a replay gives the same rows; otherwise the start of the run.
     ///
-    /// Bronze and silver do not depend on it: bronze notes when a record was really taken up, and silver rows follow from the events alone.
+    /// Bronze does not depend on it: `_ingested_at` is when a record was really taken up.
     as_of: Option<DateTime<Utc>> = {
         example: "2024-05-01",
         value_name: "INSTANT",

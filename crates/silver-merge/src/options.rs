@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tributary_lake::datafusion::error::Result as QueryResult;
@@ -27,6 +28,8 @@ pub struct Options {
     pub memory_limit: usize,
     /// How often a lost race is planned again before it is an error.
     pub attempts_max: u32,
+    /// The instant `now()` and `current_date` mean; none = the lake's clock when the run plans.
+    pub as_of: Option<DateTime<Utc>>,
     /// Scalar functions usable in every SQL text of the spec.
     pub functions: Vec<Arc<ScalarUDF>>,
     /// Replaces the spec's `select`.
@@ -44,6 +47,7 @@ impl Default for Options {
             source_versions_max: None,
             memory_limit: 512 << 20,
             attempts_max: 20,
+            as_of: None,
             functions: Vec::new(),
             build: None,
             run_id: String::new(),
@@ -59,6 +63,7 @@ impl fmt::Debug for Options {
             .field("source_versions_max", &self.source_versions_max)
             .field("memory_limit", &self.memory_limit)
             .field("attempts_max", &self.attempts_max)
+            .field("as_of", &self.as_of)
             .field("functions", &self.functions.iter().map(|function| function.name()).collect::<Vec<_>>())
             .field("build", &self.build.is_some())
             .field("run_id", &self.run_id)

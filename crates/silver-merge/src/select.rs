@@ -20,7 +20,9 @@ use tributary_lake::datafusion::catalog::{MemorySchemaProvider, TableProvider};
 use tributary_lake::datafusion::common::{Column as ColumnRef, DFSchema, TableReference};
 use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
 use tributary_lake::datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use tributary_lake::datafusion::logical_expr::simplify::SimplifyContext;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+use tributary_lake::datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use tributary_lake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tributary_lake::datafusion::physical_plan::streaming::PartitionStream;
 use tributary_lake::datafusion::physical_plan::{PhysicalExpr, execute_stream};
@@ -131,7 +133,9 @@ impl Selection {
         };
         let joins = has_join(&plan);
         let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
-        Self::of_plan(spec, source, own, plan, session.state(), slot, joins || options.build.is_some())
+        let mut state = session.state();
+        state.execution_props_mut().query_execution_start_time = Some(options.as_of.unwrap_or_else(|| lake.clock().now()));
+        Self::of_plan(spec, source, own, plan, state, slot, joins || options.build.is_some())
     }
 
     fn of_plan(
@@ -178,9 +182,21 @@ impl Selection {
             Expr::Column(column) => Some(column.name.clone()),
             _ => None,
         };
-        let physical = self.state.create_physical_expr(expression, &self.scope.qualified).map_err(in_clause)?;
+        let physical = self.physical(expression).map_err(in_clause)?;
         let data_type = physical.data_type(&self.scope.schema).map_err(in_clause)?;
         Ok(Compiled { expression: physical, data_type, column, reads })
+    }
+
+    /// An expression over the scope, to be evaluated. Some functions are only a way to write another: those are simplified first.
+    fn physical(&self, expression: Expr) -> QueryResult<Arc<dyn PhysicalExpr>> {
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(self.scope.qualified.clone()))
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let expression = simplifier.simplify(simplifier.coerce(expression, &self.scope.qualified)?)?;
+        self.state.create_physical_expr(expression, &self.scope.qualified)
     }
 
     /// Whether a column name is one of the table's, in any case.
@@ -330,6 +346,13 @@ fn session(lake: &Lake, options: &Options) -> SessionContext {
     session
 }
 
+/// The session's state, in which it is the clock's time for every function that asks.
+fn pinned(lake: &Lake, session: &SessionContext) -> SessionState {
+    let mut state = session.state();
+    state.execution_props_mut().query_execution_start_time = Some(lake.clock().now());
+    state
+}
+
 fn reference(table: &TableName) -> TableReference {
     TableReference::partial(table.schema.as_str(), table.name.as_str())
 }
@@ -382,7 +405,7 @@ async fn plan_query(
         });
         tables.put(used.clone(), found.and_then(|source| source.ok_or(Missing::NoTable { suggestion: None })));
     }
-    text.plan(session, &session.state(), &tables, own).await
+    text.plan(session, &pinned(lake, session), &tables, own).await
 }
 
 async fn all_columns(session: &SessionContext, source: &Source) -> QueryResult<LogicalPlan> {

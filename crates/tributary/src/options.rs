@@ -85,8 +85,7 @@ pub struct RunOptions {
     pub mode: Mode,
     /// Bytes for this run, where it differs from the lake's.
     pub memory_limit: Option<usize>,
-    /// The instant that `now()` and `current_date()` mean in gold queries, where it is not the clock's. Silver refuses to ask for
-    /// the time, so nothing else depends on it.
+    /// The instant that `now()` and `current_date()` mean in silver and gold queries, where it is not the clock's.
     pub as_of: Option<DateTime<Utc>>,
     /// The clock of this run, where it differs from the lake's.
     pub clock: Option<Arc<dyn Clock>>,

@@ -221,6 +221,20 @@ fn the_report_says_what_the_shell_saw() {
 }
 
 #[test]
+fn the_time_of_a_replay_is_the_time_of_silver_and_gold_queries() {
+    let shop = Shop::new();
+    let pipeline = PIPELINE
+        .replace("    keys: [id]", "    keys: [id]\n    select: SELECT id, status, seq, current_date() AS day FROM bronze.orders")
+        .replace(
+            "SELECT status, count(*) AS orders FROM silver.orders GROUP BY status",
+            "SELECT max(day) AS day, current_date() AS today FROM silver.orders",
+        );
+    shop.write("pipeline.yml", &pipeline);
+    shop.says(0, &["run", "--as-of", "2024-05-01"]);
+    assert_eq!(shop.says(0, &["sql", "select day, today from gold.by_status", "-o", "csv"]), "day,today\n2024-05-01,2024-05-01\n");
+}
+
+#[test]
 fn layers_and_single_datasets_run_alone() {
     let shop = Shop::new();
     shop.says(0, &["run", "--layer", "bronze"]);

@@ -241,22 +241,6 @@ fn lag_is_told_in_the_time_of_the_source_also_of_what_was_there_before() {
     assert_eq!(samples["tributary_source_time_seconds{dataset=\"bronze.orders\",layer=\"bronze\"}"], 1_700_000_090.0);
 }
 
-#[test]
-fn a_layer_that_does_not_keep_up_says_by_how_much() {
-    let shop = Shop::new();
-    shop.write("pipeline.yml", CHANGES);
-    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
-    shop.says(0, &["run"]);
-    let gold = Running::start(&shop, &["--stream", "--processing-time", "20", "--layer", "gold", "--metrics-listen", "127.0.0.1:0"]);
-    let address = gold.address();
-    let lag = || samples(&get(&address, "/metrics").1).get("tributary_lag_seconds{dataset=\"gold.orders\",layer=\"gold\"}").copied();
-    eventually("the view is up to date", || lag() == Some(0.0));
-    shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
-    shop.says(0, &["run", "--layer", "bronze"]);
-    shop.says(0, &["run", "--layer", "silver"]);
-    eventually("the view is behind", || lag() == Some(90.0));
-}
-
 /// A library that makes every commit of a process slow: the link that puts a log entry in place waits.
 fn slow_commits(folder: &Path) -> PathBuf {
     let (source, library) = (folder.join("slow.c"), folder.join("slow.so"));
@@ -268,8 +252,8 @@ fn slow_commits(folder: &Path) -> PathBuf {
 #include <string.h>
 #include <unistd.h>
 static void slow(const char *to) {
-    const char *marker = getenv("SLOW_MARKER"), *seconds = getenv("SLOW_SECONDS");
-    if (!marker || !seconds || !strstr(to, "bronze/orders/_delta_log")) return;
+    const char *marker = getenv("SLOW_MARKER"), *seconds = getenv("SLOW_SECONDS"), *path = getenv("SLOW_PATH");
+    if (!marker || !seconds || !path || !strstr(to, path)) return;
     close(open(marker, O_CREAT | O_WRONLY, 0644));
     sleep(atoi(seconds));
 }
@@ -288,15 +272,45 @@ int linkat(int f, const char *from, int t, const char *to, int flags) {
     library
 }
 
-/// A run whose commits to bronze take this long, in the middle of its second one: the first makes the table.
-fn in_the_middle_of_a_slow_commit(shop: &Shop, arguments: &[&str], seconds: &str) -> Running {
-    shop.says(0, &["setup"]);
+/// A run whose commits to one table take this long, and the file that is there once one has begun.
+fn with_slow_commits(shop: &Shop, arguments: &[&str], table: &str, seconds: &str) -> (Running, PathBuf) {
     let library = slow_commits(&shop.path(""));
     let marker = shop.path("slow.marker");
-    let environment = [("LD_PRELOAD", library.to_str().unwrap()), ("SLOW_MARKER", marker.to_str().unwrap()), ("SLOW_SECONDS", seconds)];
-    let run = Running::start_with(shop, arguments, &environment);
+    let environment = [
+        ("LD_PRELOAD", library.to_str().unwrap()),
+        ("SLOW_MARKER", marker.to_str().unwrap()),
+        ("SLOW_SECONDS", seconds),
+        ("SLOW_PATH", &format!("{table}/_delta_log")),
+    ];
+    (Running::start_with(shop, arguments, &environment), marker)
+}
+
+/// A run in the middle of its commit to bronze.
+fn in_the_middle_of_a_slow_commit(shop: &Shop, arguments: &[&str], seconds: &str) -> Running {
+    shop.says(0, &["setup"]);
+    let (run, marker) = with_slow_commits(shop, arguments, "bronze/orders", seconds);
     eventually("a commit begins", || marker.exists());
     run
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_layer_that_does_not_keep_up_says_by_how_much() {
+    let shop = Shop::new();
+    shop.write("pipeline.yml", CHANGES);
+    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
+    shop.says(0, &["run"]);
+    let mut arguments = vec!["--layer", "gold"];
+    arguments.extend(STREAM);
+    let (gold, _) = with_slow_commits(&shop, &arguments, "gold/orders", "5");
+    let address = gold.address();
+    let lag = || samples(&get(&address, "/metrics").1).get("tributary_lag_seconds{dataset=\"gold.orders\",layer=\"gold\"}").copied();
+    eventually("the view is up to date", || lag() == Some(0.0));
+    shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
+    shop.says(0, &["run", "--layer", "bronze"]);
+    shop.says(0, &["run", "--layer", "silver"]);
+    eventually("the view is behind", || lag() == Some(90.0));
+    eventually("the view is up to date again", || lag() == Some(0.0));
 }
 
 #[cfg(target_os = "linux")]

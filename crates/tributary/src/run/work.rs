@@ -112,6 +112,7 @@ impl Run {
             functions: self.pipeline.functions().to_vec(),
             build: self.pipeline.build_of(&spec.table),
             starting_version: self.options.starting_version,
+            as_of: self.options.as_of,
             memory_limit: self.silver_bytes,
             run_id: self.id.clone(),
             cancel: self.options.cancel.clone(),
