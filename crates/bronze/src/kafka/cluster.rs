@@ -11,8 +11,10 @@ use crate::{Error, Result};
 pub(crate) const WINDOW: usize = 16;
 /// Group of continuous runs where nothing names one; a drain names it too, without joining.
 const GROUP: &str = "tributary";
-/// Shorter values of properties are words like `all` and `PLAIN`, not secrets.
+/// Shorter values of properties are words, not secrets.
 const SECRET_LENGTH: usize = 4;
+/// Properties whose values are words that messages need.
+const NO_SECRETS: [&str; 5] = ["client.id", "debug", "sasl.mechanism", "sasl.mechanisms", "security.protocol"];
 
 /// A consumer's cluster, group and properties.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +47,8 @@ impl Cluster {
     pub(crate) fn properties(&self, limits: Limits) -> Vec<(&str, String)> {
         let mut properties = limits.properties();
         properties.push(("client.id", "tributary".to_owned()));
+        // How soon a group learns of new partitions.
+        properties.push(("topic.metadata.refresh.interval.ms", "10000".to_owned()));
         properties.extend(self.properties.iter().map(|(name, value)| (name.as_str(), value.clone())));
         properties.extend([
             ("bootstrap.servers", self.bootstrap.clone()),
@@ -59,10 +63,10 @@ impl Cluster {
         properties
     }
 
-    /// The text without any value of a property.
+    /// The text without any value of a property that may be a secret.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let secrets = self.properties.values().filter(|value| value.len() >= SECRET_LENGTH);
-        secrets.fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"))
+        let secrets = self.properties.iter().filter(|(name, value)| value.len() >= SECRET_LENGTH && !NO_SECRETS.contains(&name.as_str()));
+        secrets.fold(text.to_owned(), |text, (_, secret)| text.replace(secret.as_str(), "…"))
     }
 }
 
