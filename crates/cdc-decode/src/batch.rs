@@ -23,6 +23,14 @@ impl Ours {
         Self { change: is_change_feed.then(Change::new), provenance: Provenance::new() }
     }
 
+    /// Makes room for a batch like the last one.
+    pub(crate) fn prepare(&mut self) {
+        if let Some(change) = &mut self.change {
+            change.prepare();
+        }
+        self.provenance.prepare();
+    }
+
     pub(crate) fn truncate(&mut self, rows: usize) {
         if let Some(change) = &mut self.change {
             change.truncate(rows);

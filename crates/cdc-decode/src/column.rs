@@ -7,7 +7,7 @@ use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType};
 
@@ -41,6 +41,8 @@ pub(crate) struct Column {
     data_type: DataType,
     nulls: Validity,
     values: Values,
+    /// Rows and bytes of text of the last batch.
+    room: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -98,74 +100,67 @@ impl Bits {
     }
 
     fn take(&mut self) -> BooleanBuffer {
-        let (bytes, len) = (take(&mut self.bytes), std::mem::take(&mut self.len));
+        let (bytes, len) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.len));
         BooleanBuffer::new(Buffer::from_vec(bytes), 0, len)
     }
 }
 
-/// Which rows are not null: a byte a row, from the first null on.
+/// Which rows are not null, kept as the runs of those that are.
 #[derive(Debug, Default)]
 struct Validity {
-    valid: Vec<bool>,
     len: usize,
-    nulls: usize,
+    /// First row and the row after the last of each run of nulls, ascending.
+    nulls: Vec<(usize, usize)>,
 }
 
 impl Validity {
     #[inline(always)]
-    fn push(&mut self, valid: bool) {
-        if !valid && self.nulls == 0 {
-            self.valid.resize(self.len, true);
-        }
-        self.nulls += usize::from(!valid);
-        if self.nulls > 0 {
-            self.valid.push(valid);
-        }
+    fn push_valid(&mut self) {
         self.len += 1;
     }
 
+    #[inline]
     fn push_nulls(&mut self, count: usize) {
-        if self.nulls == 0 {
-            self.valid.resize(self.len, true);
-        }
-        self.nulls += count;
+        let start = self.len;
         self.len += count;
-        self.valid.resize(self.len, false);
+        match self.nulls.last_mut() {
+            Some((_, end)) if *end == start => *end = self.len,
+            _ => self.nulls.push((start, self.len)),
+        }
     }
 
-    #[inline]
     fn is_valid(&self, row: usize) -> bool {
-        row < self.len && (self.nulls == 0 || self.valid.get(row) == Some(&true))
+        // Asked about the last rows.
+        row < self.len && !self.nulls.iter().rev().take_while(|(_, end)| *end > row).any(|(start, _)| *start <= row)
     }
 
     fn truncate(&mut self, len: usize) {
         if len < self.len {
-            if self.nulls > 0 {
-                self.nulls -= self.valid[len..].iter().filter(|valid| !**valid).count();
-                self.valid.truncate(len);
-            }
             self.len = len;
+            while let Some((start, end)) = self.nulls.last_mut()
+                && *end > len
+            {
+                *end = len;
+                if *start >= len {
+                    self.nulls.pop();
+                }
+            }
         }
     }
 
     fn take(&mut self) -> Option<NullBuffer> {
-        let nulls = (self.nulls > 0).then(|| NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(packed(&self.valid)), 0, self.len)));
-        self.valid.clear();
-        self.len = 0;
-        self.nulls = 0;
-        nulls
+        let len = std::mem::take(&mut self.len);
+        if self.nulls.is_empty() {
+            return None;
+        }
+        let mut valid = BooleanBufferBuilder::new(len);
+        for (start, end) in self.nulls.drain(..) {
+            valid.append_n(start - valid.len(), true);
+            valid.append_n(end - start, false);
+        }
+        valid.append_n(len - valid.len(), true);
+        Some(NullBuffer::new(valid.finish()))
     }
-}
-
-/// Eight bools a byte, the first lowest.
-fn packed(bools: &[bool]) -> Vec<u8> {
-    let bits = |eight: &[bool]| eight.iter().rev().fold(0, |bits: u8, bit| bits << 1 | u8::from(*bit));
-    let (whole, rest) = bools.as_chunks::<8>();
-    let mut bytes: Vec<u8> = whole.iter().map(|eight| bits(eight)).collect();
-    if !rest.is_empty() {
-        bytes.push(bits(rest));
-    }
-    bytes
 }
 
 #[derive(Debug)]
@@ -202,8 +197,7 @@ impl Bytes {
     }
 
     fn take(&mut self) -> (OffsetBuffer<i32>, Vec<u8>) {
-        let fresh = Self::new(self.offsets.len());
-        let old = std::mem::replace(self, Self { data: Vec::with_capacity(self.data.len()), ..fresh });
+        let old = std::mem::replace(self, Self::new(0));
         (offsets(old.offsets), old.data)
     }
 }
@@ -211,12 +205,6 @@ impl Bytes {
 /// Offsets as built here: they begin at 0 and never fall.
 fn offsets(offsets: Vec<i32>) -> OffsetBuffer<i32> {
     OffsetBuffer::new(ScalarBuffer::from(offsets))
-}
-
-/// Takes a vector and leaves an empty one of the same room, for the next batch.
-fn take<T>(values: &mut Vec<T>) -> Vec<T> {
-    let room = values.len();
-    std::mem::replace(values, Vec::with_capacity(room))
 }
 
 impl Column {
@@ -242,7 +230,7 @@ impl Column {
             }
             DataType::Map(key, value) => Values::Map(vec![0], Box::new((Self::new(key), Self::new(value)))),
         };
-        Self { data_type: data_type.clone(), nulls: Validity::default(), values }
+        Self { data_type: data_type.clone(), nulls: Validity::default(), values, room: (0, 0) }
     }
 
     /// The type.
@@ -276,7 +264,7 @@ impl Column {
             // Its fields catch up when one of them is needed.
             Values::Struct(_) => {}
         }
-        self.nulls.push(false);
+        self.nulls.push_nulls(1);
     }
 
     /// Appends nulls until there are so many rows.
@@ -340,7 +328,7 @@ impl Column {
             Values::Text(values) | Values::Binary(values) => values.push(bytes)?,
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
     }
 
@@ -351,7 +339,7 @@ impl Column {
             Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(value),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
     }
 
@@ -363,7 +351,7 @@ impl Column {
             Values::Integer(values) => values.push(i32::try_from(value).map_err(|_| Refused::DoesNotFit)?),
             _ => return self.push(Scalar::Integer(value)),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
     }
 
@@ -374,7 +362,7 @@ impl Column {
             Values::Timestamp(values) | Values::TimestampNtz(values) => values.push(micros),
             _ => return false,
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         true
     }
 
@@ -385,7 +373,7 @@ impl Column {
             Values::Date(values) => values.push(day),
             _ => return false,
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         true
     }
 
@@ -396,7 +384,7 @@ impl Column {
             Values::Boolean(values) => values.push(value),
             _ => return false,
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         true
     }
 
@@ -413,7 +401,7 @@ impl Column {
             }
             _ => return false,
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         true
     }
 
@@ -438,7 +426,11 @@ impl Column {
             return None;
         };
         values.offsets.push(offset);
-        self.nulls.push(!unavailable);
+        if unavailable {
+            self.nulls.push_nulls(1);
+        } else {
+            self.nulls.push_valid();
+        }
         Some(unavailable)
     }
 
@@ -448,7 +440,7 @@ impl Column {
             Values::Integer(values) => values.push(value),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
     }
 
@@ -498,7 +490,7 @@ impl Column {
             }),
             Values::List(..) | Values::Struct(_) | Values::Map(..) => return Err(Refused::DoesNotFit),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
     }
 
@@ -602,8 +594,45 @@ impl Column {
             Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.fill(rows)),
             _ => return Err(Refused::DoesNotFit),
         }
-        self.nulls.push(true);
+        self.nulls.push_valid();
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        match &self.values {
+            Values::Text(values) | Values::Binary(values) => values.data.len(),
+            _ => 0,
+        }
+    }
+
+    /// Makes room for a batch like the last one. At the start of a batch and not at the end of the one before, so that the
+    /// memory of a batch that has been let go can be used again.
+    pub(crate) fn prepare(&mut self) {
+        let (rows, bytes) = self.room;
+        match &mut self.values {
+            Values::Boolean(values) => values.bytes.reserve(rows.div_ceil(8)),
+            Values::Byte(values) => values.reserve(rows),
+            Values::Short(values) => values.reserve(rows),
+            Values::Integer(values) | Values::Date(values) => values.reserve(rows),
+            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.reserve(rows),
+            Values::Float(values) => values.reserve(rows),
+            Values::Double(values) => values.reserve(rows),
+            Values::Decimal(values, ..) => values.reserve(rows),
+            Values::Text(values) | Values::Binary(values) => {
+                values.offsets.reserve(rows);
+                values.data.reserve(bytes);
+            }
+            Values::List(offsets, element) => {
+                offsets.reserve(rows);
+                element.prepare();
+            }
+            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.prepare()),
+            Values::Map(offsets, entries) => {
+                offsets.reserve(rows);
+                entries.0.prepare();
+                entries.1.prepare();
+            }
+        }
     }
 
     /// As [`Column::finish`], with nulls up to so many rows.
@@ -618,18 +647,20 @@ impl Column {
     /// What Arrow says when the parts do not fit together, which would be a bug of this crate.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.len();
+        self.room = (rows, self.bytes());
         let nulls = self.nulls.take();
         Ok(match &mut self.values {
             Values::Boolean(values) => Arc::new(BooleanArray::new(values.take(), nulls)),
-            Values::Byte(values) => Arc::new(Int8Array::try_new(take(values).into(), nulls)?),
-            Values::Short(values) => Arc::new(Int16Array::try_new(take(values).into(), nulls)?),
-            Values::Integer(values) => Arc::new(Int32Array::try_new(take(values).into(), nulls)?),
-            Values::Long(values) => Arc::new(Int64Array::try_new(take(values).into(), nulls)?),
-            Values::Float(values) => Arc::new(Float32Array::try_new(take(values).into(), nulls)?),
-            Values::Double(values) => Arc::new(Float64Array::try_new(take(values).into(), nulls)?),
-            Values::Decimal(values, precision, scale) => {
-                Arc::new(Decimal128Array::try_new(take(values).into(), nulls)?.with_precision_and_scale(*precision, scale.cast_signed())?)
-            }
+            Values::Byte(values) => Arc::new(Int8Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Short(values) => Arc::new(Int16Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Integer(values) => Arc::new(Int32Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Long(values) => Arc::new(Int64Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Float(values) => Arc::new(Float32Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Double(values) => Arc::new(Float64Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Decimal(values, precision, scale) => Arc::new(
+                Decimal128Array::try_new(std::mem::take(values).into(), nulls)?
+                    .with_precision_and_scale(*precision, scale.cast_signed())?,
+            ),
             Values::Text(values) => {
                 let (offsets, data) = values.take();
                 Arc::new(StringArray::try_new(offsets, data.into(), nulls)?)
@@ -638,9 +669,11 @@ impl Column {
                 let (offsets, data) = values.take();
                 Arc::new(BinaryArray::try_new(offsets, data.into(), nulls)?)
             }
-            Values::Date(values) => Arc::new(Date32Array::try_new(take(values).into(), nulls)?),
-            Values::Timestamp(values) => Arc::new(TimestampMicrosecondArray::try_new(take(values).into(), nulls)?.with_timezone("UTC")),
-            Values::TimestampNtz(values) => Arc::new(TimestampMicrosecondArray::try_new(take(values).into(), nulls)?),
+            Values::Date(values) => Arc::new(Date32Array::try_new(std::mem::take(values).into(), nulls)?),
+            Values::Timestamp(values) => {
+                Arc::new(TimestampMicrosecondArray::try_new(std::mem::take(values).into(), nulls)?.with_timezone("UTC"))
+            }
+            Values::TimestampNtz(values) => Arc::new(TimestampMicrosecondArray::try_new(std::mem::take(values).into(), nulls)?),
             Values::List(starts, element) => {
                 let values = element.finish()?;
                 let Arrow::List(field) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };

@@ -221,6 +221,8 @@ impl Decoder {
             stop: None,
         };
         self.avro.begin();
+        self.table.prepare();
+        self.ours.prepare();
         let mut found = (Found::default(), Found::default());
         let mut rows = 0;
         for (index, record) in records.iter().enumerate() {

@@ -447,6 +447,18 @@ impl<'a> Cursor<'a> {
         self.bytes.get(start..end)
     }
 
+    /// Takes a string of exactly so many characters, whatever they are. `None` = it is not so long, nothing taken.
+    #[inline(always)]
+    pub(crate) fn text_of_length<const LENGTH: usize>(&mut self) -> Option<&'a [u8; LENGTH]> {
+        let rest = self.bytes.get(self.at..)?;
+        if rest.first() != Some(&b'"') || rest.get(LENGTH + 1) != Some(&b'"') {
+            return None;
+        }
+        let text = rest.get(1..)?.first_chunk::<LENGTH>()?;
+        self.at += LENGTH + 2;
+        Some(text)
+    }
+
     /// Takes a string without escapes and appends it. `false` = something else, nothing taken, but `out` may have grown.
     #[inline(always)]
     pub(crate) fn copy_plain_text(&mut self, out: &mut Vec<u8>) -> bool {
@@ -638,14 +650,16 @@ impl<'a> Cursor<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     bytes: Vec<u8>,
-    /// Its first 24 bytes, zeros behind it.
-    words: [u64; WORDS],
+    /// Its first 16 bytes, zeros behind it.
+    words: [u64; 2],
     /// The bits of `words` that count.
-    masks: [u64; WORDS],
+    masks: [u64; 2],
 }
 
 const WORDS: usize = 3;
 const WINDOW: usize = WORDS * 8;
+/// The bytes of a token that two words hold.
+const HEAD: usize = 16;
 
 impl Token {
     /// The token of a key whose inside, escapes included, is this: quotes and colon added, and in front what comes before it,
@@ -657,11 +671,12 @@ impl Token {
     fn new(bytes: Vec<u8>) -> Self {
         let mut window = [0; WINDOW];
         let mut mask = [0; WINDOW];
-        for (at, byte) in bytes.iter().enumerate().take(WINDOW) {
+        for (at, byte) in bytes.iter().enumerate().take(HEAD) {
             window[at] = *byte;
             mask[at] = 0xff;
         }
-        Self { words: words(&window), masks: words(&mask), bytes }
+        let ([first, second, _], [first_mask, second_mask, _]) = (words(&window), words(&mask));
+        Self { words: [first, second], masks: [first_mask, second_mask], bytes }
     }
 
     #[inline(always)]
@@ -672,10 +687,9 @@ impl Token {
         for ((here, mask), word) in here.iter().zip(&self.masks).zip(&self.words) {
             differing |= (here & mask) ^ word;
         }
-        differing == 0 && (self.bytes.len() <= WINDOW || self.is_at_end(text, at))
+        differing == 0 && (self.bytes.len() <= HEAD || self.is_at_end(text, at))
     }
 
-    #[cold]
     fn is_at_end(&self, text: &[u8], at: usize) -> bool {
         text.get(at..).is_some_and(|rest| rest.starts_with(&self.bytes))
     }
@@ -861,6 +875,16 @@ mod tests {
         #[test]
         fn whatever_another_parser_writes_is_accepted(value in value()) {
             prop_assert!(accepted(value.to_string().as_bytes()));
+        }
+
+        #[test]
+        fn a_token_is_found_where_its_every_byte_stands(key in "[a-c]{0,30}", at in any::<prop::sample::Index>(), behind in "[ -~]{0,40}") {
+            let token = Token::of_key(false, key.as_bytes());
+            let text = format!(",\"{key}\":{behind}");
+            prop_assert!(Cursor::new(text.as_bytes()).expect(&token));
+            let mut other = text.into_bytes();
+            other[at.index(token.bytes.len())] ^= 1;
+            prop_assert!(!Cursor::new(&other).expect(&token));
         }
 
         #[test]

@@ -75,9 +75,14 @@ impl Position {
         let [first, second, third] = self.parts;
         match self.kind {
             Kind::Postgres => {
+                let start = out.len();
                 digits::<20>(first, out);
                 out.push(b'/');
-                digits::<20>(second, out);
+                if second == first {
+                    out.extend_from_within(start..start + 20);
+                } else {
+                    digits::<20>(second, out);
+                }
             }
             Kind::MySql => {
                 digits::<10>(first, out);

@@ -10,7 +10,7 @@ use crate::json::{Broken, Cursor, Kind};
 use crate::number::Decimal;
 use crate::placeholder::{Placeholder, unhex};
 use crate::scalar::Scalar;
-use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_moment, parse_time, parse_usual};
+use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_micros, parse_moment, parse_seconds, parse_time};
 use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Structured, TIME_CHOICES, Unit, Wire};
 
 const PADDING: GeneralPurposeConfig =
@@ -165,14 +165,16 @@ impl Reader {
             }
             Wire::Instant { .. } | Wire::WallClock(_) => {
                 let start = cursor.at();
-                if let Some(text) = cursor.plain_text() {
-                    if let Some(micros) = parse_usual(text)
-                        && column.push_micros(micros)
-                    {
-                        return Read::Done;
-                    }
-                    *cursor = cursor.back_to(start);
+                let micros = match cursor.text_of_length() {
+                    Some(text) => parse_micros(text),
+                    None => cursor.text_of_length().and_then(parse_seconds),
+                };
+                if let Some(micros) = micros
+                    && column.push_micros(micros)
+                {
+                    return Read::Done;
                 }
+                *cursor = cursor.back_to(start);
             }
             Wire::Unscaled { scale, .. } => {
                 let start = cursor.at();

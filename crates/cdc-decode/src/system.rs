@@ -163,6 +163,13 @@ impl Provenance {
         }
     }
 
+    /// Makes room for a batch like the last one.
+    pub(crate) fn prepare(&mut self) {
+        for column in [&mut self.position, &mut self.partition, &mut self.offset, &mut self.line, &mut self.event_time] {
+            column.prepare();
+        }
+    }
+
     /// `_position`.
     pub(crate) fn finish_position(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
         self.position.finish_at(rows)
@@ -237,6 +244,13 @@ impl Change {
         }
         for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
             column.truncate(rows);
+        }
+    }
+
+    /// Makes room for a batch like the last one.
+    pub(crate) fn prepare(&mut self) {
+        for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
+            column.prepare();
         }
     }
 

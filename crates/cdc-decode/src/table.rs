@@ -286,6 +286,12 @@ impl Table {
         true
     }
 
+    /// Makes room for a batch like the last one.
+    pub(crate) fn prepare(&mut self) {
+        self.rows.iter_mut().for_each(|(_, column)| column.prepare());
+        self.before.prepare();
+    }
+
     /// Cuts every column back to so many rows.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.rows.iter_mut().for_each(|(_, column)| column.truncate(rows));

@@ -79,37 +79,64 @@ pub(crate) fn parse_moment(text: &[u8]) -> Parsed<Moment> {
 /// `yyyy-mm-ddThh:mm:ssZ` or the same with six digits of a second, as connectors write nearly all of them.
 #[inline]
 pub(crate) fn parse_usual(text: &[u8]) -> Option<i64> {
-    let (head, fraction) = match text.len() {
-        20 => (text, None),
-        27 => (text, Some(text.get(19..26)?)),
-        _ => return None,
-    };
-    let head: &[u8; 19] = head.first_chunk()?;
-    let mut wrong = u8::from(text.last() != Some(&b'Z'));
-    for (at, mark) in [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')] {
-        wrong |= head[at] ^ mark;
+    match text.len() {
+        20 => parse_seconds(text.first_chunk()?),
+        27 => parse_micros(text.first_chunk()?),
+        _ => None,
     }
-    let mut digit = |byte: u8| {
-        let value = byte.wrapping_sub(b'0');
-        wrong |= u8::from(value > 9);
-        i64::from(value)
-    };
-    let mut pair = |at: usize| digit(head[at]) * 10 + digit(head[at + 1]);
-    let (year, month, day) = (pair(0) * 100 + pair(2), pair(5), pair(8));
-    let (hour, minute, second) = (pair(11), pair(14), pair(17));
-    let mut micros = 0;
-    if let Some(fraction) = fraction {
-        let fraction: &[u8; 7] = fraction.first_chunk()?;
-        for byte in &fraction[1..] {
-            micros = micros * 10 + digit(*byte);
-        }
-        wrong |= fraction[0] ^ b'.';
-    }
-    let in_range = wrong == 0 && (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
-    if !in_range || day < 1 || day > month_length(year, month) {
+}
+
+/// `yyyy-mm-ddThh:mm:ssZ`.
+#[inline]
+pub(crate) fn parse_seconds(text: &[u8; 20]) -> Option<i64> {
+    if text[19] != b'Z' {
         return None;
     }
-    Some(days(year, month, day) * DAY + (hour * 3600 + minute * 60 + second) * SECOND + micros)
+    parse_head(text.first_chunk()?)
+}
+
+/// `yyyy-mm-ddThh:mm:ss.ffffffZ`.
+#[inline]
+pub(crate) fn parse_micros(text: &[u8; 27]) -> Option<i64> {
+    // The last eight: a digit, six of the fraction and the Z; the digit belongs to the head and is looked at there.
+    let tail = word(text, 19) ^ u64::from_le_bytes(*b".000000Z");
+    if tail & 0xff00_0000_0000_00ff != 0 || has_other(tail) {
+        return None;
+    }
+    let digit = |at: u32| (tail >> (8 * at) & 15).cast_signed();
+    let micros = (digit(1) * 10 + digit(2)) * 10_000 + (digit(3) * 10 + digit(4)) * 100 + digit(5) * 10 + digit(6);
+    Some(parse_head(text.first_chunk()?)? + micros)
+}
+
+/// `yyyy-mm-ddThh:mm:ss`: every digit becomes its value and every mark zero, eight characters at a time.
+#[inline(always)]
+fn parse_head(text: &[u8; 19]) -> Option<i64> {
+    let date = word(text, 0) ^ u64::from_le_bytes(*b"0000-00-");
+    let middle = word(text, 8) ^ u64::from_le_bytes(*b"00T00:00");
+    let last = word(text, 11) ^ u64::from_le_bytes(*b"00:00:00");
+    let marks = date & 0xff00_00ff_0000_0000 | middle & 0x0000_ff00_00ff_0000 | last & 0x0000_ff00_00ff_0000;
+    if marks != 0 || has_other(date) || has_other(middle) || has_other(last) {
+        return None;
+    }
+    let pair = |word: u64, at: u32| ((word >> (8 * at) & 15) * 10 + (word >> (8 * at + 8) & 15)).cast_signed();
+    let (year, month, day) = (pair(date, 0) * 100 + pair(date, 2), pair(date, 5), pair(middle, 0));
+    let (hour, minute, second) = (pair(last, 0), pair(last, 3), pair(last, 6));
+    let in_range = (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60 && day >= 1;
+    if !in_range || (day > 28 && day > month_length(year, month)) {
+        return None;
+    }
+    Some(days(year, month, day) * DAY + (hour * 3600 + minute * 60 + second) * SECOND)
+}
+
+#[inline(always)]
+fn word<const LENGTH: usize>(text: &[u8; LENGTH], at: usize) -> u64 {
+    text.get(at..).and_then(<[u8]>::first_chunk).map_or(u64::MAX, |word| u64::from_le_bytes(*word))
+}
+
+/// Whether a byte is above 9.
+#[inline(always)]
+fn has_other(values: u64) -> bool {
+    (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080 != 0
 }
 
 fn parse_any_moment(text: &[u8]) -> Parsed<Moment> {
