@@ -9,6 +9,7 @@ use tributary_specs::{Column as Spec, DataType};
 use crate::column::Column;
 use crate::system::{self, Change, Provenance};
 use crate::table::Table;
+use crate::zeros::Zeros;
 
 /// The columns besides the business columns.
 #[derive(Debug)]
@@ -16,11 +17,12 @@ pub(crate) struct Ours {
     /// `None` for feeds of plain rows.
     pub change: Option<Change>,
     pub provenance: Provenance,
+    pub zeros: Zeros,
 }
 
 impl Ours {
     pub(crate) fn new(is_change_feed: bool) -> Self {
-        Self { change: is_change_feed.then(Change::new), provenance: Provenance::new() }
+        Self { change: is_change_feed.then(Change::new), provenance: Provenance::new(), zeros: Zeros::default() }
     }
 
     /// Makes room for a batch like the last one.
@@ -83,36 +85,37 @@ pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_a
         table.settle_keys(rows);
     }
     let fields: Vec<Field> = columns(table, ours.change.is_some()).iter().map(Spec::to_arrow).collect();
+    let Ours { change, provenance, zeros } = ours;
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for (_, column) in &mut table.rows {
-        arrays.push(column.finish()?);
+        arrays.push(column.finish(zeros)?);
     }
-    match &mut ours.change {
+    match change {
         Some(change) => {
-            arrays.push(change.finish_op(rows)?);
-            arrays.push(ours.provenance.finish_position(rows)?);
+            arrays.push(change.finish_op(rows, zeros)?);
+            arrays.push(provenance.finish_position(rows, zeros)?);
             if !table.specs.is_empty() {
-                arrays.push(table.before.finish_at(rows)?);
+                arrays.push(table.before.finish_at(rows, zeros)?);
             } else {
                 table.before.truncate(0);
             }
-            arrays.push(change.finish_unavailable(rows)?);
+            arrays.push(change.finish_unavailable(rows, zeros)?);
             if let Some((from, to)) = &mut table.key_changes {
-                arrays.push(from.finish_at(rows)?);
-                arrays.push(to.finish_at(rows)?);
+                arrays.push(from.finish_at(rows, zeros)?);
+                arrays.push(to.finish_at(rows, zeros)?);
             } else if let Some(data_type) = key_change_type(table) {
                 // No row has come yet that would tell the keys.
-                arrays.push(Column::new(&data_type).finish_at(rows)?);
-                arrays.push(Column::new(&data_type).finish_at(rows)?);
+                arrays.push(Column::new(&data_type).finish_at(rows, zeros)?);
+                arrays.push(Column::new(&data_type).finish_at(rows, zeros)?);
             }
-            arrays.push(change.finish_source(rows)?);
+            arrays.push(change.finish_source(rows, zeros)?);
         }
         None => {
             table.before.truncate(0);
-            arrays.push(ours.provenance.finish_position(rows)?);
+            arrays.push(provenance.finish_position(rows, zeros)?);
         }
     }
-    arrays.extend(ours.provenance.finish(rows, ingested_at_us)?);
+    arrays.extend(provenance.finish(rows, ingested_at_us, zeros)?);
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
 }

@@ -406,7 +406,7 @@ impl Decoder {
                 None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
             },
         };
-        self.source = about.source;
+        self.source.replace(about.source);
         self.orders.forget_source();
         let trusted = self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some();
         self.table.before.truncate(row);
@@ -561,6 +561,7 @@ impl Decoder {
         };
         let server = source.server();
         let source_row = SourceRow {
+            generation: source.generation(),
             connector: source.connector.get(),
             database: source.database.get(),
             schema: source.schema.get(),

@@ -14,6 +14,7 @@ use tributary_specs::{Column as Spec, DataType};
 use crate::json::Cursor;
 use crate::placeholder::Placeholder;
 use crate::scalar::Scalar;
+use crate::zeros::Zeros;
 
 /// Ten to the power of the index.
 const LIMITS: [u64; 20] = {
@@ -405,13 +406,13 @@ impl Column {
         true
     }
 
-    /// Takes a string without escapes from JSON text. `None` = it is something else or goes elsewhere, nothing has happened;
+    /// Takes a string from JSON text, with none but the short escapes. `None` = it is something else or goes elsewhere, nothing has happened;
     /// else whether it was the placeholder of a value that was not sent, which is null here.
     #[inline(always)]
     pub(crate) fn copy_text(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> Option<bool> {
         let Values::Text(values) = &mut self.values else { return None };
-        let start = values.data.len();
-        if !cursor.copy_plain_text(&mut values.data) {
+        let (start, from) = (values.data.len(), cursor.at());
+        if !cursor.copy_text(&mut values.data) {
             values.data.truncate(start);
             return None;
         }
@@ -421,7 +422,7 @@ impl Column {
         }
         // What exceeds 2 GiB is taken back and refused on the way that says so.
         let Ok(offset) = i32::try_from(values.data.len()) else {
-            *cursor = cursor.back_to(cursor.at() - (values.data.len() - start) - 2);
+            *cursor = cursor.back_to(from);
             values.data.truncate(start);
             return None;
         };
@@ -636,16 +637,20 @@ impl Column {
     }
 
     /// As [`Column::finish`], with nulls up to so many rows.
-    pub(crate) fn finish_at(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish_at(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        if self.len() == 0 && rows > 0 {
+            self.room = (0, 0);
+            return zeros.of(&self.data_type, rows);
+        }
         self.fill(rows);
-        self.finish()
+        self.finish(zeros)
     }
 
     /// The rows as an Arrow array; the column is empty afterwards.
     ///
     /// # Errors
     /// What Arrow says when the parts do not fit together, which would be a bug of this crate.
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
         let rows = self.len();
         self.room = (rows, self.bytes());
         let nulls = self.nulls.take();
@@ -675,18 +680,17 @@ impl Column {
             }
             Values::TimestampNtz(values) => Arc::new(TimestampMicrosecondArray::try_new(std::mem::take(values).into(), nulls)?),
             Values::List(starts, element) => {
-                let values = element.finish()?;
+                let values = element.finish(zeros)?;
                 let Arrow::List(field) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
                 Arc::new(ListArray::try_new(field, offsets(std::mem::replace(starts, vec![0])), values, nulls)?)
             }
             Values::Struct(fields) => {
                 let Arrow::Struct(names) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
-                fields.iter_mut().for_each(|(_, field)| field.fill(rows));
-                let arrays = fields.iter_mut().map(|(_, field)| field.finish()).collect::<Result<Vec<_>, _>>()?;
+                let arrays = fields.iter_mut().map(|(_, field)| field.finish_at(rows, zeros)).collect::<Result<Vec<_>, _>>()?;
                 Arc::new(StructArray::try_new(names, arrays, nulls)?)
             }
             Values::Map(starts, entries) => {
-                let (keys, values) = (entries.0.finish()?, entries.1.finish()?);
+                let (keys, values) = (entries.0.finish(zeros)?, entries.1.finish(zeros)?);
                 map(&self.data_type, std::mem::replace(starts, vec![0]), vec![keys, values], nulls)?
             }
         })

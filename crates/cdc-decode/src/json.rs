@@ -459,15 +459,14 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// Takes a string without escapes and appends it. `false` = something else, nothing taken, but `out` may have grown.
+    /// Takes a string with none but the short escapes and appends it. `false` = something else, nothing taken, but `out` may
+    /// have grown.
     #[inline(always)]
-    pub(crate) fn copy_plain_text(&mut self, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn copy_text(&mut self, out: &mut Vec<u8>) -> bool {
         if self.bytes.get(self.at) != Some(&b'"') {
             return false;
         }
-        let room = out.len();
-        let start = self.at + 1;
-        let mut end = start;
+        let mut end = self.at + 1;
         loop {
             let Some(chunk) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<8>) else { return false };
             let word = u64::from_le_bytes(*chunk);
@@ -479,13 +478,19 @@ impl<'a> Cursor<'a> {
                 continue;
             }
             let bit = found.trailing_zeros() & !7;
-            if (word >> bit) as u8 != b'"' {
-                return false;
+            let length = (bit / 8) as usize;
+            out.truncate(out.len() - 8 + length);
+            end += length;
+            match (word >> bit) as u8 {
+                b'"' => break,
+                b'\\' => {
+                    let Some(meant) = self.bytes.get(end + 1).and_then(|letter| short_escape(*letter)) else { return false };
+                    out.push(meant);
+                    end += 2;
+                }
+                _ => return false,
             }
-            end += (bit / 8) as usize;
-            break;
         }
-        out.truncate(room + end - start);
         self.at = end + 1;
         true
     }
@@ -516,6 +521,22 @@ impl<'a> Cursor<'a> {
             self.at += text.len();
         }
         here
+    }
+
+    /// Takes what is expected, if it comes; for texts of no fixed length that are mostly longer than a word.
+    #[inline(always)]
+    pub(crate) fn literal_run(&mut self, text: &[u8]) -> bool {
+        const BLOCK: usize = 16;
+        let Some(here) = self.bytes.get(self.at..self.at + text.len()) else { return false };
+        let same = match (here.last_chunk::<BLOCK>(), text.last_chunk::<BLOCK>()) {
+            (Some(last), Some(expected)) => {
+                let blocks = here.as_chunks::<BLOCK>().0.iter().zip(text.as_chunks::<BLOCK>().0);
+                blocks.fold(last == expected, |same, (block, expected)| same & (block == expected))
+            }
+            _ => here == text,
+        };
+        self.at += if same { text.len() } else { 0 };
+        same
     }
 
     /// Takes a short number, a string without escapes or `null`. `false` = something else, nothing taken.
@@ -772,6 +793,20 @@ fn special(word: u64) -> u64 {
     found & HIGH
 }
 
+/// What an escape of one letter means.
+#[inline(always)]
+fn short_escape(letter: u8) -> Option<u8> {
+    Some(match letter {
+        b'"' | b'\\' | b'/' => letter,
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'b' => 8,
+        b'f' => 12,
+        _ => return None,
+    })
+}
+
 /// Resolves the escapes of a string whose form has been checked.
 fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
     let mut rest = raw;
@@ -779,18 +814,13 @@ fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
         let (plain, tail) = rest.split_at(at);
         out.extend_from_slice(plain);
         let (byte, length) = match tail.get(1) {
-            Some(b'n') => (b'\n', 2),
-            Some(b't') => (b'\t', 2),
-            Some(b'r') => (b'\r', 2),
-            Some(b'b') => (8, 2),
-            Some(b'f') => (12, 2),
             Some(b'u') => {
                 let (letter, length) = unicode(tail)?;
                 out.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = tail.get(length..).unwrap_or_default();
                 continue;
             }
-            Some(&other) => (other, 2),
+            Some(&letter) => (short_escape(letter).unwrap_or(letter), 2),
             None => return Err(Broken::Short),
         };
         out.push(byte);

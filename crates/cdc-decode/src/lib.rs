@@ -31,6 +31,7 @@ mod template;
 mod time;
 mod wire;
 mod wrapped;
+mod zeros;
 
 pub use avro::SchemaId;
 pub use decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};

@@ -7,6 +7,7 @@ use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer}
 use arrow_schema::ArrowError;
 
 use crate::column::Refused;
+use crate::zeros::Zeros;
 
 /// Runs of equal values.
 #[derive(Debug, Default)]
@@ -57,6 +58,24 @@ impl Repeats {
         }
     }
 
+    /// Gives the last value to more rows, up to `end`, if it was given to the row before `first_end`; there must be room for
+    /// them ([`Repeats::rows_max`]).
+    pub(crate) fn extend_last(&mut self, first_end: usize, end: usize) {
+        if self.rows != first_end || end <= first_end {
+            return;
+        }
+        let Some(Run { value: Some((from, to)), end: last }) = self.runs.last_mut() else { return };
+        self.bytes += (*to - *from) * (end - first_end);
+        self.rows = end;
+        *last = end;
+    }
+
+    /// How many rows there may be if all that follow have the last value.
+    pub(crate) fn rows_max(&self) -> usize {
+        let length = self.runs.last().and_then(|run| run.value).map_or(0, |(start, end)| end - start);
+        self.rows + (i32::MAX as usize - self.bytes) / length.max(1)
+    }
+
     fn begin(&mut self, value: Option<&[u8]>) {
         let value = value.map(|value| {
             let start = self.text.len();
@@ -83,7 +102,10 @@ impl Repeats {
     }
 
     /// So many rows as an array; none are left.
-    pub(crate) fn finish(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        if self.rows == 0 && rows > 0 {
+            return zeros.text(rows);
+        }
         self.fill(rows);
         let mut offsets: Vec<i32> = Vec::with_capacity(self.rows + 1);
         let mut text: Vec<u8> = Vec::with_capacity(self.bytes);
@@ -171,7 +193,7 @@ mod tests {
                     column.truncate(kept.len());
                 }
             }
-            let array = column.finish(kept.len()).unwrap();
+            let array = column.finish(kept.len(), &mut Zeros::default()).unwrap();
             let read: Vec<Option<String>> = array.as_string::<i32>().iter().map(|value| value.map(str::to_owned)).collect();
             prop_assert_eq!(read, kept);
         }

@@ -95,6 +95,7 @@ pub(crate) fn read_row<'a>(
     found: &mut Found<'a>,
 ) -> Result<(), Halt> {
     let mut place = Row::default();
+    let mut taken = 0;
     loop {
         let field = match layout.next(cursor, &mut place)? {
             Next::Field(field) => field,
@@ -113,6 +114,8 @@ pub(crate) fn read_row<'a>(
         let Some((_, column)) = columns.get_mut(index) else { return Err(Halt::Unknown(field.name.clone())) };
         if column.len() > row {
             again(reader, column, index, row, found);
+        } else {
+            taken += 1;
         }
         let start = cursor.at();
         match reader.read(cursor, &field.wire, column) {
@@ -121,9 +124,11 @@ pub(crate) fn read_row<'a>(
             other => uncommon(reader, cursor, start, field, (index, column), row, rules, found, other)?,
         }
     }
-    for (_, column) in columns {
-        if column.len() <= row {
-            column.push_null();
+    if taken < columns.len() {
+        for (_, column) in columns {
+            if column.len() <= row {
+                column.push_null();
+            }
         }
     }
     Ok(())

@@ -54,6 +54,8 @@ pub(crate) struct Source {
     full: bool,
     /// The server's identity, `id:base name of its binlog` for MySQL; empty where the connector tells none.
     server: Vec<u8>,
+    /// Another number whenever one of the names may have changed: connector, database, schema, table, snapshot mark, server.
+    generation: u64,
 }
 
 /// A member of a block.
@@ -116,7 +118,7 @@ impl Block for Source {
     }
 
     fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { generation: self.generation + 1, ..Self::default() };
     }
 
     #[inline(always)]
@@ -210,6 +212,13 @@ impl Source {
             _ => return cursor.skip(),
         };
         let mut scratch = Vec::new();
+        if let (Some(same), Some(new)) = (text.get(), cursor.clone().plain_text())
+            && same == new
+        {
+            cursor.skip()?;
+            return Ok(());
+        }
+        self.generation += 1;
         match cursor.peek()? {
             b'"' => text.set(Some(cursor.text()?.resolve(&mut scratch)?)),
             b't' | b'f' if member == Member::Snapshot => text.set(Some(if cursor.boolean()? { b"true" } else { b"false" })),
@@ -262,6 +271,7 @@ impl Source {
 
     /// Draws the conclusions from who the source is.
     fn settle(&mut self) {
+        self.generation += 1;
         self.kind = match self.connector.get() {
             Some(b"postgresql") => Some(position::Kind::Postgres),
             Some(b"mysql" | b"mariadb") => Some(position::Kind::MySql),
@@ -284,6 +294,17 @@ impl Source {
     #[inline(always)]
     pub(crate) fn server(&self) -> &[u8] {
         &self.server
+    }
+
+    /// Becomes another block.
+    pub(crate) fn replace(&mut self, other: Self) {
+        *self = Self { generation: self.generation + 1, ..other };
+    }
+
+    /// Equal numbers mean equal names: connector, database, schema, table, snapshot mark, server.
+    #[inline(always)]
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// When the change happened at the source, µs since the epoch.

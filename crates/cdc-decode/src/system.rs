@@ -9,6 +9,7 @@ use tributary_specs::{Column as Spec, DataType};
 use crate::column::{Column, Refused};
 use crate::record::Record;
 use crate::repeats::Repeats;
+use crate::zeros::Zeros;
 
 /// Names of all columns of ours, and those of the change feed.
 const NAMES: [&str; 19] = [
@@ -61,6 +62,8 @@ fn source_type() -> DataType {
 /// What `_source` says of a change.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SourceRow<'a> {
+    /// Equal numbers mean equal names, which are all texts but the transaction.
+    pub generation: u64,
     pub connector: Option<&'a [u8]>,
     pub database: Option<&'a [u8]>,
     pub schema: Option<&'a [u8]>,
@@ -89,14 +92,23 @@ pub(crate) struct Provenance {
 pub(crate) struct Change {
     op: Repeats,
     unavailable: Column,
-    connector: Repeats,
-    database: Repeats,
-    schema: Repeats,
-    table: Repeats,
-    snapshot: Repeats,
+    /// Connector, database, schema, table, snapshot mark and server.
+    names: [Repeats; 6],
+    steady: Steady,
     ts: Column,
     tx_id: Column,
-    server: Repeats,
+}
+
+/// The last rows of a batch whose names are those of the first of them; the names' columns do not have the others yet.
+#[derive(Debug, Default)]
+struct Steady {
+    generation: u64,
+    /// The row after the first of them.
+    first_end: usize,
+    /// The row after the last; 0 = there are none.
+    end: usize,
+    /// The rows that the names' columns can hold.
+    limit: usize,
 }
 
 /// Appends a value as row number `row`; nulls need no appending, they are filled in before the next value or at the end.
@@ -171,22 +183,22 @@ impl Provenance {
     }
 
     /// `_position`.
-    pub(crate) fn finish_position(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        self.position.finish_at(rows)
+    pub(crate) fn finish_position(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        self.position.finish_at(rows, zeros)
     }
 
     /// `_topic` to `_rescued_data`, as [`provenance_columns`] names them.
-    pub(crate) fn finish(&mut self, rows: usize, ingested_at_us: i64) -> Result<Vec<ArrayRef>, ArrowError> {
+    pub(crate) fn finish(&mut self, rows: usize, ingested_at_us: i64, zeros: &mut Zeros) -> Result<Vec<ArrayRef>, ArrowError> {
         let ingested_at = TimestampMicrosecondArray::from(vec![ingested_at_us; rows]).with_timezone("UTC");
         Ok(vec![
-            self.topic.finish(rows)?,
-            self.partition.finish_at(rows)?,
-            self.offset.finish_at(rows)?,
-            self.file.finish(rows)?,
-            self.line.finish_at(rows)?,
-            self.event_time.finish_at(rows)?,
+            self.topic.finish(rows, zeros)?,
+            self.partition.finish_at(rows, zeros)?,
+            self.offset.finish_at(rows, zeros)?,
+            self.file.finish(rows, zeros)?,
+            self.line.finish_at(rows, zeros)?,
+            self.event_time.finish_at(rows, zeros)?,
             Arc::new(ingested_at),
-            self.rescued.finish(rows)?,
+            self.rescued.finish(rows, zeros)?,
         ])
     }
 }
@@ -196,14 +208,10 @@ impl Change {
         Self {
             op: Repeats::default(),
             unavailable: Column::new(&DataType::Array(Box::new(DataType::String))),
-            connector: Repeats::default(),
-            database: Repeats::default(),
-            schema: Repeats::default(),
-            table: Repeats::default(),
-            snapshot: Repeats::default(),
+            names: Default::default(),
+            steady: Steady::default(),
             ts: Column::new(&DataType::Timestamp),
             tx_id: Column::new(&DataType::String),
-            server: Repeats::default(),
         }
     }
 
@@ -226,21 +234,41 @@ impl Change {
             }
             self.unavailable.close()?;
         }
-        self.connector.push(row, source.connector)?;
-        self.database.push(row, source.database)?;
-        self.schema.push(row, source.schema)?;
-        self.table.push(row, source.table)?;
-        self.snapshot.push(row, source.snapshot)?;
+        let steady = &mut self.steady;
+        if steady.generation == source.generation && steady.end == row && row < steady.limit {
+            steady.end += 1;
+        } else {
+            self.push_names(row, source)?;
+        }
         long(&mut self.ts, row, source.ts_us)?;
-        text(&mut self.tx_id, row, source.tx_id)?;
-        self.server.push(row, source.server)
+        text(&mut self.tx_id, row, source.tx_id)
+    }
+
+    #[cold]
+    fn push_names(&mut self, row: usize, source: &SourceRow<'_>) -> Result<(), Refused> {
+        self.catch_up();
+        self.steady = Steady { generation: source.generation, first_end: row + 1, end: row + 1, limit: 0 };
+        let values = [source.connector, source.database, source.schema, source.table, source.snapshot, source.server];
+        for (name, value) in self.names.iter_mut().zip(values) {
+            name.push(row, value)?;
+        }
+        self.steady.limit = self.names.iter().map(Repeats::rows_max).min().unwrap_or(0);
+        Ok(())
+    }
+
+    /// Gives the names' columns the rows they lack.
+    fn catch_up(&mut self) {
+        let Steady { first_end, end, .. } = std::mem::take(&mut self.steady);
+        for name in &mut self.names {
+            name.extend_last(first_end, end);
+        }
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
-        for column in
-            [&mut self.op, &mut self.connector, &mut self.database, &mut self.schema, &mut self.table, &mut self.snapshot, &mut self.server]
-        {
-            column.truncate(rows);
+        self.op.truncate(rows);
+        if self.steady.end > rows {
+            self.catch_up();
+            self.names.iter_mut().for_each(|name| name.truncate(rows));
         }
         for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
             column.truncate(rows);
@@ -255,29 +283,31 @@ impl Change {
     }
 
     /// `_op`.
-    pub(crate) fn finish_op(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        self.op.finish(rows)
+    pub(crate) fn finish_op(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        self.op.finish(rows, zeros)
     }
 
     /// `_unavailable`.
-    pub(crate) fn finish_unavailable(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        self.unavailable.finish_at(rows)
+    pub(crate) fn finish_unavailable(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        self.unavailable.finish_at(rows, zeros)
     }
 
     /// `_source`.
-    pub(crate) fn finish_source(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish_source(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
         let Arrow::Struct(fields) = source_type().to_arrow() else {
             return Err(ArrowError::SchemaError("_source is no struct".to_owned()));
         };
+        self.catch_up();
+        let [connector, database, schema, table, snapshot, server] = &mut self.names;
         let arrays = vec![
-            self.connector.finish(rows)?,
-            self.database.finish(rows)?,
-            self.schema.finish(rows)?,
-            self.table.finish(rows)?,
-            self.snapshot.finish(rows)?,
-            self.ts.finish_at(rows)?,
-            self.tx_id.finish_at(rows)?,
-            self.server.finish(rows)?,
+            connector.finish(rows, zeros)?,
+            database.finish(rows, zeros)?,
+            schema.finish(rows, zeros)?,
+            table.finish(rows, zeros)?,
+            snapshot.finish(rows, zeros)?,
+            self.ts.finish_at(rows, zeros)?,
+            self.tx_id.finish_at(rows, zeros)?,
+            server.finish(rows, zeros)?,
         ];
         Ok(Arc::new(StructArray::try_new(fields, arrays, None)?))
     }

@@ -45,6 +45,8 @@ pub(crate) struct Template<M> {
 struct Path<M> {
     steps: Vec<(Vec<u8>, M)>,
     rest: Vec<u8>,
+    /// How often it has been gone.
+    walks: usize,
 }
 
 /// Where a member's value begins and ends in the text.
@@ -57,6 +59,8 @@ struct Place<M> {
 
 /// After so many objects in a row that needed more reading a new template is made.
 const SURPLUS_MOST: usize = 16;
+/// After a path has been gone so often a new template is made: a member may differ from the old one and stay as it is.
+const WALKS_MOST: usize = 1024;
 /// Objects of more members are read without a template.
 const MEMBERS_MOST: usize = 64;
 
@@ -77,8 +81,13 @@ impl<M: Copy> Template<M> {
             self.path = None;
             block.clear();
         }
-        if let Some(path) = &self.path {
+        if let Some(path) = &mut self.path {
             if path.walk(cursor, block)? {
+                path.walks += 1;
+                if path.walks == WALKS_MOST {
+                    self.members.clear();
+                    self.path = None;
+                }
                 return Ok(());
             }
             *cursor = cursor.back_to(start);
@@ -159,7 +168,7 @@ impl<M: Copy> Template<M> {
                 from = place.end;
             }
         }
-        self.path = Some(Path { steps, rest: self.text.get(from..).unwrap_or_default().to_vec() });
+        self.path = Some(Path { steps, rest: self.text.get(from..).unwrap_or_default().to_vec(), walks: 0 });
     }
 
     /// Takes an object and makes it the template.
@@ -196,12 +205,12 @@ impl<M: Copy> Path<M> {
     #[inline]
     fn walk<B: Block<Member = M>>(&self, cursor: &mut Cursor<'_>, block: &mut B) -> Result<bool, Broken> {
         for (before, member) in &self.steps {
-            if !cursor.literal(before) {
+            if !cursor.literal_run(before) {
                 return Ok(false);
             }
             block.read(*member, cursor)?;
         }
-        Ok(cursor.literal(&self.rest))
+        Ok(cursor.literal_run(&self.rest))
     }
 }
 

@@ -245,7 +245,7 @@ impl Decoder {
                 None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
             },
         };
-        self.source = aside.source;
+        self.source.replace(aside.source);
         self.orders.forget_source();
         let trusted = self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some();
         self.table.before.truncate(row);

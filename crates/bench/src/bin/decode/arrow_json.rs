@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_json::ReaderBuilder;
 use arrow_json::reader::Decoder;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
@@ -13,7 +15,8 @@ use crate::measure::{Measured, measure};
 /// Rows a batch, as for ours.
 const BATCH: usize = 8192;
 
-pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
+/// Decodes the events; each batch goes through `finish`.
+pub fn run(workload: &Workload, events: usize, finish: impl Fn(&Table, RecordBatch) -> Result<RecordBatch>) -> Result<Measured> {
     let mut decoders = workload.tables.iter().map(|table| decoder(table, workload.form)).collect::<Result<Vec<_>>>()?;
     measure(|| {
         let (mut rows, mut bytes) = (0, 0);
@@ -28,6 +31,11 @@ pub fn run(workload: &Workload, events: usize) -> Result<Measured> {
                 bytes += value.len();
             }
             if let Some(batch) = decoder.flush()? {
+                let batch = match workload.form {
+                    Form::Bare => batch,
+                    Form::Wrapped => RecordBatch::from(batch.column(0).as_struct()),
+                };
+                let batch = finish(table, batch)?;
                 rows += u64::try_from(batch.num_rows())?;
             }
             Ok(())
