@@ -55,21 +55,21 @@ pub fn run(bootstrap: &str, topic: &str, rows: u64, folder: &Path) -> Result<()>
 fn decoded(bootstrap: &str, topic: &str) -> Result<Vec<RecordBatch>> {
     let pipeline = Pipeline::from_yaml("bench.yml", &ours::pipeline(bootstrap, topic)).context("the bench's own pipeline")?;
     let mut decoder = Decoder::new(&pipeline.feeds[0])?;
-    let mut kept: Vec<(i32, i64, Option<Vec<u8>>, Option<Vec<u8>>)> = Vec::new();
+    let mut kept = Vec::new();
     poll(bootstrap, topic, (BATCH_ROWS * BATCHES) as u64, |message| {
-        kept.push((message.partition(), message.offset(), message.key().map(<[u8]>::to_vec), message.payload().map(<[u8]>::to_vec)));
+        kept.push(message.detach());
         Ok(())
     })?;
     let mut batches = Vec::new();
     for part in kept.chunks(BATCH_ROWS) {
         let records: Vec<Record<'_>> = part
             .iter()
-            .map(|(partition, offset, key, value)| Record {
+            .map(|message| Record {
                 topic,
-                partition: *partition,
-                offset: *offset,
-                key: key.as_deref(),
-                value: value.as_deref(),
+                partition: message.partition(),
+                offset: message.offset(),
+                key: message.key(),
+                value: message.payload(),
                 headers: &[],
                 timestamp_ms: Some(0),
                 file: None,
@@ -82,7 +82,12 @@ fn decoded(bootstrap: &str, topic: &str) -> Result<Vec<RecordBatch>> {
 }
 
 /// Every record of the topic as it is now, at most so many; returns how many there were.
-fn poll(bootstrap: &str, topic: &str, most: u64, mut each: impl FnMut(&rdkafka::message::BorrowedMessage<'_>) -> Result<()>) -> Result<u64> {
+fn poll(
+    bootstrap: &str,
+    topic: &str,
+    most: u64,
+    mut each: impl FnMut(&rdkafka::message::BorrowedMessage<'_>) -> Result<()>,
+) -> Result<u64> {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", bootstrap)
         .set("group.id", "bench-floor")

@@ -67,7 +67,10 @@ fn compare(wanted: u64, spark: Option<&str>) -> Result<()> {
     }
     let ours = median(&all, |measured| measured.seconds);
     println!("bronze   rows per cpu-second of ours: {:.0}", loaded.events as f64 / median(&all, |measured| measured.cpu_seconds));
-    println!("bronze   seconds of the floor per second of ours, medians of {REPETITIONS}: ratio {:.2}", median(&floors, |m| m.seconds) / ours);
+    println!(
+        "bronze   seconds of the floor per second of ours, medians of {REPETITIONS}: ratio {:.2}",
+        median(&floors, |m| m.seconds) / ours
+    );
     Ok(())
 }
 
