@@ -69,9 +69,9 @@ impl Run<'_> {
     async fn drain(&self, slots: &mut [Slot]) -> Result<()> {
         let memory = self.lake.options().memory_limit;
         let mut client = self.open(Limits::new(memory, WINDOW), slots)?;
-        let topics = self.topics(&client, slots, self.patience()).await?;
+        let topics = self.unless_cancelled(self.topics(&client, slots, self.patience())).await?;
         let places = topics.values().flatten().flat_map(places_of).collect();
-        let bounds = client.bounds(places, self.patience()).await?;
+        let bounds = self.unless_cancelled(client.bounds(places, self.patience())).await?;
         self.stop_without_bounds(&client, slots, &topics, &bounds);
         let mut lanes = self.lanes(slots, &topics, &bounds, &BTreeMap::new()).await;
         lanes.retain(|(_, readings)| readings.iter().any(Reading::is_due));
@@ -151,20 +151,30 @@ impl Run<'_> {
                 }
                 Ok(())
             }
+            Err(Error::Cancelled) => Ok(()),
             ended => ended,
+        }
+    }
+
+    /// What waits for a broker ends with the run; nothing is in hand then.
+    async fn unless_cancelled<T>(&self, waiting: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.options.cancel.cancelled() => Err(Error::Cancelled),
+            done = waiting => done,
         }
     }
 
     async fn try_round(&self, slots: &mut [Slot], consumers: &Consumers) -> Result<()> {
         let (live, topics) = match consumers.get(self.cluster) {
             Some(live) => {
-                let topics = self.topics(&live.client, slots, self.patience()).await?;
+                let topics = self.unless_cancelled(self.topics(&live.client, slots, self.patience())).await?;
                 (live, topics)
             }
             None => {
                 let memory = self.lake.options().memory_limit;
                 let asking = self.open(Limits::new(memory, 1), slots)?;
-                let topics = self.topics(&asking, slots, self.patience()).await?;
+                let topics = self.unless_cancelled(self.topics(&asking, slots, self.patience())).await?;
                 let partitions: i32 = topics.values().flatten().map(|(_, partitions)| *partitions).sum();
                 let limits = Limits::new(memory, usize::try_from(partitions).unwrap_or_default());
                 (consumers.keep(self.open(limits, slots)?), topics)
@@ -177,9 +187,11 @@ impl Run<'_> {
         }
         self.write_beginnings(&live.client, slots, &topics).await?;
         live.client.subscribe(&names.iter().copied().collect::<Vec<_>>())?;
-        let Some(owned) = live.client.owned(self.waits()).await else { return Err(unanswered(&live.client, self.waits())) };
+        let owned = self.unless_cancelled(async { Ok(live.client.owned(self.waits()).await) }).await?;
+        let owned = owned.ok_or_else(|| unanswered(&live.client, self.waits()))?;
         settled.retain(|place, _| owned.contains(place));
-        let bounds = live.client.bounds(owned.into_iter().filter(|place| names.contains(&*place.topic)).collect(), self.patience()).await?;
+        let places = owned.into_iter().filter(|place| names.contains(&*place.topic)).collect();
+        let bounds = self.unless_cancelled(live.client.bounds(places, self.patience())).await?;
         let lanes = self.lanes(slots, &topics, &bounds, &settled).await;
         for (index, mut readings) in lanes {
             match self.take_round(&live, &mut slots[index], &mut readings).await {
