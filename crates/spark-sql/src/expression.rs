@@ -11,7 +11,7 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 use crate::functions::{self, Meaning, Rewrite};
 use crate::rewrite::{Rewriter, object_name};
 use crate::scope::{Column, Found, Scope};
-use crate::{Error, quotient, rounding, types};
+use crate::{Error, quotient, rounding, substring, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
@@ -386,6 +386,15 @@ fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span)
             Ok(Expr::IsNotNull(Box::new(of)))
         }
         Rewrite::Substring => substring(arguments, span),
+        Rewrite::Concat => {
+            let parts = arguments.into_iter().map(|part| cast(part, DataType::String(None)));
+            let joined = parts.reduce(|left, right| Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::StringConcat,
+                right: Box::new(right),
+            });
+            joined.map(|joined| Expr::Nested(Box::new(joined))).ok_or_else(|| wrong(0))
+        }
         Rewrite::Round => match arguments.as_slice() {
             [of] => Ok(call(rounding::NAME, vec![of.clone(), number("0")])),
             [of, digits] if whole_number(digits).is_some() => Ok(call(rounding::NAME, vec![of.clone(), digits.clone()])),
@@ -406,15 +415,13 @@ fn take<const N: usize>(arguments: Vec<Expr>) -> Result<[Expr; N], usize> {
     arguments.try_into().map_err(|arguments: Vec<Expr>| arguments.len())
 }
 
-/// `substring` counts from 1 in both, but treats 0 and what is below otherwise: only literals from 1 are taken.
-fn substring(arguments: Vec<Expr>, span: Span) -> Result<Expr, Error> {
-    let from_one = arguments.get(1).and_then(whole_number).is_some_and(|from| from >= 1);
-    let length = arguments.get(2).is_none_or(|length| whole_number(length).is_some());
-    if (2..=3).contains(&arguments.len()) && from_one && length {
-        return Ok(call("substr", arguments));
+fn substring(mut arguments: Vec<Expr>, span: Span) -> Result<Expr, Error> {
+    match arguments.len() {
+        2 => arguments.push(number(&i64::MAX.to_string())),
+        3 => {}
+        other => return Err(Error::refused(format!("the form of `substring` with {other} arguments"), span)),
     }
-    let hint = "the engine counts from 0 and below otherwise: its start must be a literal of at least 1, its length a literal";
-    Err(Error::refused_with_hint("this form of `substring`", hint, span))
+    Ok(call(substring::NAME, arguments))
 }
 
 fn whole_number(expression: &Expr) -> Option<u64> {

@@ -30,8 +30,10 @@ pub(crate) enum Rewrite {
     IsNull,
     /// `isnotnull(x)`.
     IsNotNull,
-    /// `substring(text, from[, length])` with literals that mean the same.
+    /// `substring(text, from[, length])`.
     Substring,
+    /// `concat(a, b, …)`, null when one is.
+    Concat,
     /// `round(x[, digits])` with literal digits that are not negative.
     Round,
     /// `left(text, n)`, `right(text, n)` with a literal n that is not negative.
@@ -97,6 +99,7 @@ const FUNCTIONS: &[(&[&str], Meaning<'static>)] = &[
     (&["replace"], same("replace", 3, 3)),
     (&["repeat"], same("repeat", 2, 2)),
     (&["reverse"], same("reverse", 1, 1)),
+    (&["concat"], Rewritten(Rewrite::Concat)),
     (&["concat_ws"], same("concat_ws", 2, ANY)),
     (&["startswith"], same("starts_with", 2, 2)),
     (&["endswith"], same("ends_with", 2, 2)),
@@ -148,7 +151,6 @@ const FUNCTIONS: &[(&[&str], Meaning<'static>)] = &[
     (&["size", "cardinality"], Refused("null is counted otherwise")),
     (&["array_contains", "array_position"], Refused("null is compared otherwise")),
     (&["array_agg", "collect_list", "collect_set"], Refused("the engine keeps nulls, the dialect drops them")),
-    (&["concat"], Refused("the engine skips nulls; use a || b, which is null when one is")),
     (&["initcap"], Refused("the engine takes every sign for a word's end, the dialect only blanks")),
     (&["ln", "log", "log10", "log2"], Refused("of zero and below the dialect gives null, the engine does not")),
     (&["pow", "power"], Refused("of whole numbers the dialect gives a double, the engine a whole number")),

@@ -19,8 +19,10 @@
 //!
 //! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it.
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
-//! - A whole number in a text is a BIGINT.
+//! - A whole number in a text is a BIGINT. `+`, `-` and `*` of whole numbers stop where the result is too large; `sum` wraps.
 
+mod checked;
+mod decimal;
 mod error;
 mod expression;
 mod functions;
@@ -31,6 +33,7 @@ mod rewrite;
 mod rounding;
 mod scope;
 mod session;
+mod substring;
 mod tables;
 #[cfg(test)]
 mod tests;

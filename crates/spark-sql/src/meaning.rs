@@ -1,49 +1,116 @@
-//! What only types can tell: operations that the engine does, but with another result than the dialect.
+//! What only types can tell: operations that the engine does, but with another result than the dialect. They are said otherwise,
+//! or refused.
+
+use std::ops::Not as _;
 
 use tributary_lake::arrow::datatypes::DataType;
-use tributary_lake::datafusion::common::DFSchema;
-use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use tributary_lake::datafusion::logical_expr::expr::InList;
+use tributary_lake::datafusion;
+use tributary_lake::datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use tributary_lake::datafusion::common::{DFSchema, ScalarValue};
+use tributary_lake::datafusion::logical_expr::expr::{InList, ScalarFunction};
+use tributary_lake::datafusion::logical_expr::expr_rewriter::NamePreserver;
 use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::{Error, quotient, rounding};
+use crate::{Error, checked, decimal, quotient, rounding};
 
-/// Refuses a plan in which an operation between these types means something else.
-pub(crate) fn check(plan: &LogicalPlan) -> Result<(), Error> {
+/// Gives the operations of a plan the dialect's meaning.
+///
+/// # Errors
+/// [`Error::Refused`] for an operation between types that means something else here and cannot be said otherwise.
+pub(crate) fn apply(plan: LogicalPlan) -> Result<LogicalPlan, Error> {
     let mut refused = None;
-    let walked = plan.apply_with_subqueries(|node| {
+    let given = plan.transform_up_with_subqueries(|node| {
         let mut schema = DFSchema::empty();
         node.inputs().into_iter().for_each(|input| schema.merge(input.schema()));
-        node.apply_expressions(|expression| {
-            expression.apply(|part| {
-                if refused.is_none() {
-                    refused = of_expression(part, &schema);
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
+        node.apply_expressions(|expression| look(expression, &schema, &mut refused))?;
+        let names = NamePreserver::new(&node);
+        let changed = node.map_expressions(|expression| {
+            let name = names.save(&expression);
+            Ok(expression.transform_up(|part| meant(part, &schema))?.update_data(|expression| name.restore(expression)))
+        })?;
+        if changed.transformed { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
     });
-    walked.map_err(Error::plan)?;
+    let plan = given.map_err(Error::plan)?.data;
     if refused.is_none() {
         refused = plan.schema().fields().iter().find(|field| is_span_of_time(field.data_type())).map(|field| {
             Error::refused_with_hint(format!("the interval `{}` as a column", field.name()), "intervals can only be added", Span::empty())
         });
     }
-    refused.map_or(Ok(()), Err)
+    refused.map_or(Ok(plan), Err)
 }
 
-/// Refuses an expression over these columns in which an operation means something else.
-pub(crate) fn check_expression(expression: &Expr, schema: &DFSchema) -> Result<(), Error> {
+/// Gives the operations of an expression over these columns the dialect's meaning.
+///
+/// # Errors
+/// As [`apply`].
+pub(crate) fn apply_to(expression: Expr, schema: &DFSchema) -> Result<Expr, Error> {
     let mut refused = None;
-    let walked = expression.apply(|part| {
+    look(&expression, schema, &mut refused).map_err(Error::plan)?;
+    match refused {
+        Some(refused) => Err(refused),
+        None => Ok(expression.transform_up(|part| meant(part, schema)).map_err(Error::plan)?.data),
+    }
+}
+
+/// Notes the first part of an expression that is refused.
+fn look(expression: &Expr, schema: &DFSchema, refused: &mut Option<Error>) -> datafusion::error::Result<TreeNodeRecursion> {
+    expression.apply(|part| {
         if refused.is_none() {
-            refused = of_expression(part, schema);
+            *refused = of_expression(part, schema);
         }
         Ok(TreeNodeRecursion::Continue)
-    });
-    walked.map_err(Error::plan)?;
-    refused.map_or(Ok(()), Err)
+    })
+}
+
+/// What stands for a part of an expression whose own parts have been given their meaning.
+fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed<Expr>> {
+    let is_whole = |side: &Expr| side.get_type(schema).is_ok_and(|data_type| data_type.is_integer());
+    let is_decimal = |side: &Expr| side.get_type(schema).is_ok_and(|data_type| data_type.is_decimal());
+    match part {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::IsNotDistinctFrom | Operator::IsDistinctFrom), right }) => {
+            Ok(match null_safe(&left, &right) {
+                Some(same) if op == Operator::IsNotDistinctFrom => Transformed::yes(same),
+                Some(same) => Transformed::yes(Expr::Not(Box::new(same))),
+                None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            })
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_whole(&left) && is_whole(&right) => Ok(match checked::function(op) {
+            Some(function) => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*left, *right]))),
+            None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        }),
+        // beside a decimal a whole number has just the digits that are written
+        Expr::ScalarFunction(mut call) if call.name() == quotient::NAME && call.args.iter().any(is_decimal) => {
+            for argument in &mut call.args {
+                if let Expr::Literal(ScalarValue::Int64(Some(number)), metadata) = argument {
+                    *argument = Expr::Literal(decimal::of_literal(*number), metadata.clone());
+                }
+            }
+            Ok(Transformed::yes(Expr::ScalarFunction(call)))
+        }
+        part => Ok(Transformed::no(part)),
+    }
+}
+
+/// `a <=> b` said so that the engine keeps it: of a null, and of a cast that may give one, it would compare what is cast instead.
+fn null_safe(left: &Expr, right: &Expr) -> Option<Expr> {
+    let is_null = |side: &Expr| Expr::IsNull(Box::new(side.clone()));
+    if is_null_literal(left) || is_null_literal(right) {
+        return Some(is_null(if is_null_literal(right) { left } else { right }));
+    }
+    let may_give_null = |side: &Expr| matches!(side, Expr::TryCast(_) | Expr::Cast(_));
+    (may_give_null(left) || may_give_null(right)).then(|| {
+        let neither = is_null(left).or(is_null(right)).not();
+        is_null(left).and(is_null(right)).or(neither.and(left.clone().eq(right.clone())).is_true())
+    })
+}
+
+fn is_null_literal(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => is_null_literal(expr),
+        _ => false,
+    }
 }
 
 fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Error> {
@@ -138,11 +205,8 @@ fn function(name: &str, types: &[DataType]) -> Option<Error> {
         quotient::NAME if !types.iter().all(|data_type| data_type.is_numeric() || data_type.is_null()) => {
             refuse("the division of what is no number".to_owned(), "cast both sides to numbers")
         }
-        quotient::NAME if types.iter().any(DataType::is_decimal) && !types.iter().any(DataType::is_floating) => {
-            refuse("the division of decimals".to_owned(), "its scale is another in the dialect; cast one side to double")
-        }
-        rounding::NAME if !types.first().is_some_and(DataType::is_floating) => {
-            refuse("`round` of what is no double".to_owned(), "cast it to double")
+        rounding::NAME if !types.first().is_some_and(DataType::is_numeric) => {
+            refuse("`round` of what is no number".to_owned(), "cast it to a number")
         }
         "abs" | "signum" | "sqrt" | "exp" if types.iter().any(is_text) => refuse(format!("a text in `{name}`"), "cast it to a number"),
         _ => None,

@@ -1,20 +1,25 @@
-//! `round(x, digits)` of doubles as the dialect means it: halves away from zero in the *decimal* form of the number, so that
-//! 2.675 to two digits is 2.68, though the double lies a little below.
+//! `round(x, digits)` as the dialect means it: halves away from zero, of doubles in the *decimal* form of the number, so that 2.675
+//! to two digits is 2.68, though the double lies a little below.
 
 use std::sync::{Arc, LazyLock};
 
-use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Float64Array};
-use tributary_lake::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
+use tributary_lake::arrow::compute::cast;
+use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, i256};
 use tributary_lake::datafusion::common::ScalarValue;
-use tributary_lake::datafusion::error::Result;
-use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use tributary_lake::datafusion::error::{DataFusionError, Result};
+use tributary_lake::datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use crate::decimal::{Digits, divided, power};
 
 /// What the rewritten query calls it.
 pub(crate) const NAME: &str = "round_half_up";
 
 static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(RoundHalfUp::new())));
 
-/// The function of a double and a number of digits that is not negative.
+/// The function of a number and a literal number of digits that is not negative.
 pub(crate) fn function() -> ScalarUDF {
     FUNCTION.as_ref().clone()
 }
@@ -26,7 +31,7 @@ struct RoundHalfUp {
 
 impl RoundHalfUp {
     fn new() -> Self {
-        Self { signature: Signature::exact(vec![DataType::Float64, DataType::Int64], Volatility::Immutable) }
+        Self { signature: Signature::any(2, Volatility::Immutable) }
     }
 }
 
@@ -40,23 +45,51 @@ impl ScalarUDFImpl for RoundHalfUp {
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
+        Err(DataFusionError::Internal("the type of a rounded number follows from its digits".to_owned()))
+    }
+
+    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let places = match arguments.scalar_arguments[1] {
+            Some(ScalarValue::Int64(Some(places))) => i32::try_from(*places).unwrap_or(i32::MAX),
+            _ => 0,
+        };
+        let of = arguments.arg_fields[0].data_type();
+        let data_type = match (of, Digits::of(of)) {
+            (DataType::Decimal128(..), Some(digits)) => digits.rounded(places).data_type(),
+            (of, Some(_)) => of.clone(),
+            _ => DataType::Float64,
+        };
+        Ok(Arc::new(Field::new(NAME, data_type, true)))
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let (numbers, digits) = (arrays[0].as_primitive::<Float64Type>(), arrays[1].as_primitive::<Int64Type>());
-        let rounded = numbers.iter().zip(digits).map(|pair| match pair {
-            (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
-            _ => None,
-        });
-        let rounded: ArrayRef = Arc::new(rounded.collect::<Float64Array>());
+        let rounded = match (arrays[0].data_type(), arguments.return_field.data_type()) {
+            (DataType::Decimal128(_, from), to @ DataType::Decimal128(_, scale)) => decimals(&arrays[0], *from, *scale, to)?,
+            (of, to) if of == to && of.is_integer() => Arc::clone(&arrays[0]),
+            _ => {
+                let (numbers, digits) = (cast(&arrays[0], &DataType::Float64)?, arrays[1].as_primitive::<Int64Type>());
+                let rounded = numbers.as_primitive::<Float64Type>().iter().zip(digits).map(|pair| match pair {
+                    (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
+                    _ => None,
+                });
+                Arc::new(rounded.collect::<Float64Array>()) as ArrayRef
+            }
+        };
         if scalar && rounded.len() == 1 {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&rounded, 0)?));
         }
         Ok(ColumnarValue::Array(rounded))
     }
+}
+
+fn decimals(numbers: &ArrayRef, from: i8, to: i8, data_type: &DataType) -> Result<ArrayRef> {
+    let lost = || DataFusionError::Internal("a decimal has more than 38 digits".to_owned());
+    let unit = power(i32::from(from - to)).ok_or_else(lost)?;
+    let round = |number: Option<i128>| number.map(|number| divided(i256::from_i128(number), unit).ok_or_else(lost)).transpose();
+    let rounded = numbers.as_primitive::<Decimal128Type>().iter().map(round).collect::<Result<Decimal128Array>>()?;
+    Ok(Arc::new(rounded.with_data_type(data_type.clone())))
 }
 
 /// Rounds the shortest decimal form that reads back as the number.

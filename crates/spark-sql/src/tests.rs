@@ -200,6 +200,16 @@ async fn except_takes_columns_out_of_a_wildcard() {
 const VALUES: &[(&str, &str)] = &[
     ("5 / 2", "2.5"),
     ("6 / 3", "2.0"),
+    ("1.5 / 2", "0.750000"),
+    ("cast(1 as decimal(12, 2)) / 3", "0.333333"),
+    ("cast(2 as decimal(12, 2)) / 3", "0.666667"),
+    ("-2.00 / 3", "-0.666667"),
+    ("cast(1 as decimal(12, 2)) / cast(3 as bigint)", "0.33333333333333333333333"),
+    ("1.5 / 2e0", "0.75"),
+    ("cast(null as decimal(4, 2)) / 2", "null"),
+    ("2147483647 + 1", "2147483648"),
+    ("9223372036854775806 + 1", "9223372036854775807"),
+    ("cast(100 as tinyint) * cast(1 as smallint)", "100"),
     ("null / 0", "null"),
     ("7 % 3", "1"),
     ("-7 % 3", "-1"),
@@ -209,6 +219,12 @@ const VALUES: &[(&str, &str)] = &[
     ("1e3 + 0", "1000.0"),
     ("null <=> null", "true"),
     ("1 <=> null", "false"),
+    ("try_cast(Status as int) <=> null", "true"),
+    ("try_cast(Status as int) <=> cast(null as int)", "true"),
+    ("try_cast(Status as int) is distinct from null", "false"),
+    ("try_cast(Status as int) <=> try_cast('x' as int)", "true"),
+    ("try_cast(Status as int) <=> 1", "false"),
+    ("cast(Order_Id as int) <=> 1", "true"),
     ("'a' || 'b'", "ab"),
     ("'a' || null", "null"),
     ("! true", "false"),
@@ -242,6 +258,12 @@ const VALUES: &[(&str, &str)] = &[
     ("position('c' in 'abc')", "3"),
     ("lpad('7', 3, '0')", "007"),
     ("rpad('abcd', 3, '0')", "abc"),
+    ("concat('a', 'b', 'c')", "abc"),
+    ("concat('a', null)", "null"),
+    ("concat('a', 1)", "a1"),
+    ("substring('abcdef', 0, 2)", "ab"),
+    ("substring('abcdef', -2)", "ef"),
+    ("substring('abcdef', -8, 3)", "a"),
     ("substring('abcdef', 2, 3)", "bcd"),
     ("substr('abcdef', 4)", "def"),
     ("substring('abcdef' from 2 for 2)", "bc"),
@@ -258,6 +280,10 @@ const VALUES: &[(&str, &str)] = &[
     ("sqrt(16)", "4.0"),
     ("floor(-1.5)", "-2"),
     ("ceil(1.2)", "2"),
+    ("round(2.5)", "3"),
+    ("round(-2.345, 2)", "-2.35"),
+    ("round(2.345, 5)", "2.345"),
+    ("round(cast(7 as int), 1)", "7"),
     ("round(2.5e0)", "3.0"),
     ("round(-2.5e0)", "-3.0"),
     ("round(2.675e0, 2)", "2.68"),
@@ -291,7 +317,7 @@ const VALUES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn every_known_function_gives_what_the_dialect_gives() {
     for (expression, expected) in VALUES {
-        let found = &lines(&format!("select {expression} as x")).await[1];
+        let found = &lines(&format!("select {expression} as x from silver.orders where order_id = 1")).await[1];
         // a date plus an interval is a timestamp's text in neither form: its day is compared
         assert!(found == expected || found.strip_suffix("T00:00:00") == Some(expected), "{expression}: {found}, expected {expected}");
     }
@@ -315,6 +341,28 @@ async fn windows_give_what_the_dialect_gives() {
 async fn a_division_by_zero_stops_the_query() {
     assert!(refusal("select order_id / 0 from silver.orders").await.starts_with("the query failed: "));
     assert!(refusal("select weight / (weight - weight) from silver.orders").await.starts_with("the query failed: "));
+    assert!(refusal("select amount / (amount - amount) from silver.orders").await.starts_with("the query failed: "));
+}
+
+#[tokio::test]
+async fn a_whole_number_that_grows_too_large_stops_the_query_and_is_not_told() {
+    for expression in [
+        "9223372036854775807 + order_id",
+        "-9223372036854775807 - order_id - 1",
+        "order_id * 9223372036854775807",
+        "cast(127 as tinyint) + cast(order_id as tinyint)",
+        "cast(2147483647 as int) + cast(order_id as int)",
+    ] {
+        let said = refusal(&format!("select {expression} as x from silver.orders")).await;
+        assert_eq!(said, "the query failed: a whole number is too large for its type", "{expression}");
+    }
+    assert_eq!(
+        lines(
+            "select order_id + 1 as x, count(*) as n from silver.orders group by order_id + 1 having order_id + 1 > 2 order by order_id + 1"
+        )
+        .await,
+        ["x|n", "3|1", "4|1"]
+    );
 }
 
 /// What is refused, each for a reason a person can read.
@@ -345,10 +393,7 @@ const REFUSED: &[&str] = &[
     "values (1)  union by name values (2)",
     "select * replace (1 as status) from silver.orders",
     "select date_format(at, 'yyyy') from silver.orders",
-    "select concat(status, 'x') from silver.orders",
     "select element_at(map('a', 1), 'a')",
-    "select substring(status, 0, 2) from silver.orders",
-    "select substring(status, order_id) from silver.orders",
     "select left(status, -1) from silver.orders",
     "select ln(0)",
     "select array_agg(status) from silver.orders",
@@ -356,11 +401,10 @@ const REFUSED: &[&str] = &[
     "select frobnicate(1)",
     "select pg_sleep(1)",
     "select my.function(1)",
-    "select round(amount, 1) from silver.orders",
-    "select round(amount) from silver.orders",
     "select round(weight, -1) from silver.orders",
-    "select amount / 2 from silver.orders",
     "select status / 2 from silver.orders",
+    "select round(status) from silver.orders",
+    "select concat() from silver.orders",
     "select status + 1 from silver.orders",
     "select * from silver.orders where status = 1",
     "select * from silver.orders where order_id in ('1')",

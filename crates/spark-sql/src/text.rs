@@ -67,8 +67,7 @@ impl Text {
         rewrite::statement(&mut self.statement, &Rewriter { tables, own, travels: self.travels })?;
         let statement = Statement::Statement(Box::new(self.statement));
         let plan = state.statement_to_plan(statement).await.map_err(Error::plan)?;
-        meaning::check(&plan)?;
-        Ok(plan)
+        meaning::apply(plan)
     }
 }
 
@@ -85,6 +84,5 @@ pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, sche
     Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
     let parsed = ExprWithAlias { expr: parsed, alias: None };
     let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
-    meaning::check_expression(&planned, schema)?;
-    Ok(planned)
+    meaning::apply_to(planned, schema)
 }

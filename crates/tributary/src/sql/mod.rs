@@ -37,7 +37,8 @@ pub async fn query(lake: &Lake, text: &str) -> Result<DataFrame, Error> {
     let tables = open::open(lake, text.uses()).await?;
     let context = lake.inner().session();
     tributary_spark_sql::prepare(&context);
-    let state = context.state();
+    let mut state = context.state();
+    state.execution_props_mut().query_execution_start_time = Some(lake.inner().clock().now());
     let plan = text.plan(&context, &state, &tables, &[]).await?;
-    Ok(DataFrame::new(context.state(), plan))
+    Ok(DataFrame::new(state, plan))
 }

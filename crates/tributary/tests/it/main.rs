@@ -5,6 +5,7 @@ mod crash;
 mod documents;
 mod gaps;
 mod lake;
+mod meanings;
 mod setup;
 mod shop;
 mod stream;

@@ -1,0 +1,99 @@
+//! `substring(text, from, length)` as the dialect means it: 0 is the first sign as 1 is, a negative start counts from the end, and a
+//! length that begins before the text is cut by what lies before.
+
+use std::sync::{Arc, LazyLock};
+
+use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use tributary_lake::arrow::datatypes::{DataType, Int64Type};
+use tributary_lake::datafusion::common::ScalarValue;
+use tributary_lake::datafusion::error::Result;
+use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+/// What the rewritten query calls it.
+pub(crate) const NAME: &str = "signs";
+
+static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Substring::new())));
+
+/// The function of a text, where it starts and how many signs are taken.
+pub(crate) fn function() -> ScalarUDF {
+    FUNCTION.as_ref().clone()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Substring {
+    signature: Signature,
+}
+
+impl Substring {
+    fn new() -> Self {
+        Self { signature: Signature::exact(vec![DataType::Utf8, DataType::Int64, DataType::Int64], Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for Substring {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let (starts, lengths) = (arrays[1].as_primitive::<Int64Type>(), arrays[2].as_primitive::<Int64Type>());
+        let signs = arrays[0].as_string::<i32>().iter().zip(starts.iter().zip(lengths)).map(|row| match row {
+            (Some(text), (Some(start), Some(length))) => Some(substring(text, start, length)),
+            _ => None,
+        });
+        let signs: ArrayRef = Arc::new(signs.collect::<StringArray>());
+        if scalar && signs.len() == 1 {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?));
+        }
+        Ok(ColumnarValue::Array(signs))
+    }
+}
+
+fn substring(text: &str, start: i64, length: i64) -> &str {
+    let first = match start {
+        1.. => start - 1,
+        0 => 0,
+        // texts have fewer than 2^31 signs
+        _ => start.saturating_add(text.chars().count() as i64),
+    };
+    let end = first.saturating_add(length);
+    let place = |sign: i64| match usize::try_from(sign) {
+        Ok(sign) => text.char_indices().nth(sign).map_or(text.len(), |(at, _)| at),
+        Err(_) => 0,
+    };
+    if end <= first { "" } else { &text[place(first)..place(end)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::substring;
+
+    #[test]
+    fn signs_are_counted_as_spark_counts_them() {
+        for (start, length, expected) in [
+            (1, 2, "äb"),
+            (0, 2, "äb"),
+            (2, 2, "bc"),
+            (-2, 2, "cd"),
+            (-6, 3, "ä"),
+            (-6, 2, ""),
+            (5, 1, ""),
+            (2, 0, ""),
+            (2, -1, ""),
+            (2, i64::MAX, "bcd"),
+            (i64::MIN, i64::MAX, "äbc"),
+        ] {
+            assert_eq!(substring("äbcd", start, length), expected, "from {start}, {length} signs");
+        }
+    }
+}
