@@ -5,7 +5,6 @@ use tributary_specs::{Column as Spec, DataType, SchemaPolicy};
 use crate::column::Column;
 use crate::connect::Schema;
 use crate::layout::{About, Field, Layout, Slot};
-use crate::scalar::join;
 use crate::system;
 use crate::wire::Wire;
 
@@ -260,7 +259,7 @@ impl Table {
     /// Gives a column a type that also holds `wanted`. `false` = it has that type already, or a row so far has no form in it.
     pub(crate) fn widen(&mut self, column: usize, wanted: &DataType) -> bool {
         let (Some(spec), Some((name, values))) = (self.specs.get_mut(column), self.rows.get_mut(column)) else { return false };
-        let joined = join(&spec.data_type, wanted);
+        let joined = spec.data_type.joined(wanted);
         if joined == spec.data_type {
             return false;
         }
