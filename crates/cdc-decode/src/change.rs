@@ -804,7 +804,7 @@ fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layou
 }
 
 /// The keys of an object.
-fn names(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Broken> {
+pub(crate) fn names(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Broken> {
     let mut names = Vec::new();
     let mut scratch = Vec::new();
     let mut members = cursor.object()?;
@@ -816,7 +816,7 @@ fn names(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Broken> {
 }
 
 /// Where an envelope's row images are: before, after.
-fn images(cursor: &mut Cursor<'_>) -> Result<(Option<usize>, Option<usize>), Broken> {
+pub(crate) fn images(cursor: &mut Cursor<'_>) -> Result<(Option<usize>, Option<usize>), Broken> {
     let (mut before, mut after) = (None, None);
     let mut members = cursor.object()?;
     while let Some(key) = cursor.member(&mut members)? {

@@ -11,6 +11,7 @@ mod fuzz;
 mod golden;
 mod message;
 mod plain;
+mod propose;
 mod replay;
 mod schema_policy;
 mod semantics;
