@@ -41,7 +41,7 @@ fire MINUTES="3" SEED="1": _e2e-built
     "$CARGO_TARGET_DIR/debug/fire" {{MINUTES}} {{SEED}}
 
 # The same with fencing switched off in bronze must find doubled records.
-fire-control MINUTES="1" SEED="1": _e2e-built
+fire-control MINUTES="0.7" SEED="1": _e2e-built
     scripts/fire-control {{MINUTES}} {{SEED}}
 
 _e2e-built:

@@ -27,6 +27,8 @@ pub struct Survived {
 
 /// A process that is stopped stays so for longer than the pipelines' `session.timeout.ms`.
 const PAUSE: Duration = Duration::from_secs(9);
+/// How often somebody drains the topics beside the group.
+const DRAIN_EVERY: Duration = Duration::from_secs(8);
 
 /// What comes due later.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +73,16 @@ impl<'a> Fire<'a> {
         let begin = Instant::now();
         let mut bounce = begin + length / 3;
         let mut next = begin + Duration::from_secs(10);
+        let mut drain = next;
         while begin.elapsed() < length {
             self.keep_up()?;
             if Instant::now() >= bounce {
                 self.bounce_broker()?;
                 bounce = Instant::now() + length / 3;
+            }
+            if Instant::now() >= drain {
+                self.drains.push(self.layers.drain_beside("bronze")?);
+                drain = Instant::now() + DRAIN_EVERY;
             }
             if Instant::now() >= next {
                 self.fault()?;
@@ -94,21 +101,20 @@ impl<'a> Fire<'a> {
         let victim = running[self.random.index(running.len())];
         let (layer, name) = (self.processes[victim].layer, self.processes[victim].name.clone());
         match self.random.below(100) {
-            0..40 => {
+            0..45 => {
                 self.processes.remove(victim).kill()?;
                 self.survived.kills += 1;
                 self.start_later(layer, name);
             }
-            40..75 => {
+            45..85 => {
                 self.processes[victim].signal("STOP")?;
                 self.paused.push(name.clone());
                 self.due.push((Instant::now() + PAUSE, Later::Continue(name)));
             }
-            75..85 => {
+            _ => {
                 self.processes.remove(victim).terminate(Duration::from_secs(10))?;
                 self.start_later(layer, name);
             }
-            _ => self.drains.push(self.layers.drain_beside("bronze")?),
         }
         Ok(())
     }

@@ -25,7 +25,9 @@ fn run() -> Result<u8> {
         at.and_then(|at| arguments.get(at + 1)).cloned().with_context(|| format!("{flag} is missing"))
     };
     let text = std::fs::read_to_string(value("--pipeline")?).context("the pipeline")?;
-    let text = text.replace("kafka: {", &format!("kafka: {{ bootstrap: \"{}\",", value("--kafka-bootstrap")?));
+    let name = text.lines().find_map(|line| line.strip_prefix("name: ")).context("the pipeline has a name")?;
+    let cluster = format!("kafka: {{ bootstrap: \"{}\", group: \"tributary-{name}\",", value("--kafka-bootstrap")?);
+    let text = text.replace("kafka: {", &cluster);
     let pipeline = Pipeline::from_yaml(&[("pipeline.yml", &text)])?;
     let options = OpenOptions { controls: Controls::none().with(Control::FencingOff), ..OpenOptions::default() };
     let lake = Lake::open(&value("--warehouse")?, options)?;
