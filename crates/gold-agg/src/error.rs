@@ -2,6 +2,7 @@
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::datafusion::error::DataFusionError;
+use tributary_spark_sql::words_without_values;
 use tributary_specs::TableName;
 
 /// An error of the gold layer. Messages name the view and column, never row values.
@@ -192,39 +193,6 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
-/// The engine's words about a row without the row's values: quoted texts and numbers go.
-fn without_values(reason: &str) -> String {
-    let mut text = String::new();
-    let mut quote = None;
-    let mut in_word = false;
-    for c in reason.chars() {
-        match quote {
-            Some(open) if c == open => {
-                text.push('…');
-                text.push(c);
-                quote = None;
-            }
-            Some(_) => {}
-            None if matches!(c, '\'' | '"') && !in_word => {
-                text.push(c);
-                quote = Some(c);
-            }
-            // `Int64` is a word, `64` a value.
-            None if c.is_ascii_digit() && !in_word => {
-                if !text.ends_with('#') {
-                    text.push('#');
-                }
-            }
-            None => text.push(c),
-        }
-        in_word = quote.is_none() && (c.is_alphabetic() || c == '_' || (in_word && c.is_alphanumeric()));
-    }
-    if quote.is_some() {
-        text.push('…');
-    }
-    text
-}
-
 impl Error {
     /// Wraps an error of the lake with what was being done.
     pub(crate) fn lake(action: &'static str, table: &TableName) -> impl FnOnce(tributary_lake::Error) -> Self {
@@ -241,11 +209,10 @@ impl Error {
     }
 
     fn of_query(table: TableName, error: &DataFusionError) -> Self {
-        let root = error.find_root();
-        let reason = root.strip_backtrace().lines().next().unwrap_or_default().to_owned();
-        match root {
+        let reason = words_without_values(error);
+        match error.find_root() {
             DataFusionError::ResourcesExhausted(_) => Self::OutOfMemory { table, reason },
-            _ => Self::Failed { table, reason: without_values(&reason) },
+            _ => Self::Failed { table, reason },
         }
     }
 
@@ -343,24 +310,3 @@ impl Fault for Error {
 
 /// What fallible functions of this crate return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-#[cfg(test)]
-mod tests {
-    use super::without_values;
-
-    #[test]
-    fn what_the_engine_says_is_kept_without_the_values_of_rows() {
-        for (reason, expected) in [
-            (
-                "Arrow error: Cast error: Cannot cast string 'twelve' to value of Int64 type",
-                "Arrow error: Cast error: Cannot cast string '…' to value of Int64 type",
-            ),
-            ("Arithmetic overflow: Overflow happened on: 9223372036854775807 + -1", "Arithmetic overflow: Overflow happened on: # + -#"),
-            ("Parser error: Error parsing \"it's\" as Date32", "Parser error: Error parsing \"…\" as Date32"),
-            ("Divide by zero error", "Divide by zero error"),
-            ("left open 'secret", "left open '…"),
-        ] {
-            assert_eq!(without_values(reason), expected);
-        }
-    }
-}

@@ -37,15 +37,6 @@ pub(crate) fn conform(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
     }
 }
 
-/// The type in which a table can hold values of `data_type`: instants are µs, in UTC where they have a zone.
-pub(crate) fn tabular(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Timestamp(_, None) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Timestamp(_, Some(_)) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        other => other.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,7 +60,6 @@ mod tests {
     #[test]
     fn an_instant_is_never_rounded() {
         let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
-        assert_eq!(tabular(&DataType::Timestamp(TimeUnit::Nanosecond, None)), micros);
         assert!(conform(&(Arc::new(TimestampNanosecondArray::from(vec![1_000])) as ArrayRef), &micros).is_ok());
         assert!(conform(&(Arc::new(TimestampNanosecondArray::from(vec![1_001])) as ArrayRef), &micros).is_err());
     }

@@ -4,6 +4,7 @@ use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::Conflict;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::DataFusionError;
+use tributary_spark_sql::{without_values, words_without_values};
 use tributary_specs::TableName;
 
 /// An error of the silver layer. Messages name the table, column and position, never row values.
@@ -60,14 +61,14 @@ pub enum Error {
         #[source]
         source: Box<DataFusionError>,
     },
-    /// The query of the dataset failed while it ran.
-    #[error("the query of `{table}` failed")]
+    /// The query, or a rule or condition, of the dataset failed while it ran: a value did not fit its cast, a number grew too large, a
+    /// division had zero below. Guard the expression (`try_cast`, `nullif`), or set such rows aside by an expectation.
+    #[error("the query of `{table}` failed: {reason}")]
     Query {
         /// The dataset.
         table: TableName,
-        /// What the query engine says.
-        #[source]
-        source: Box<DataFusionError>,
+        /// What the query engine says, values left out.
+        reason: String,
     },
     /// The query gives several rows for one row of its first source, so that a change is no longer one change. A lookup by a
     /// column that is not unique does this.
@@ -226,13 +227,12 @@ pub enum Error {
         source: Box<tributary_lake::Error>,
     },
     /// Arrow refused an operation that the plan holds to be legal.
-    #[error("a kernel refused the columns of `{table}`")]
+    #[error("a kernel refused the columns of `{table}`: {reason}")]
     Kernel {
         /// The dataset.
         table: TableName,
-        /// What Arrow says.
-        #[source]
-        source: Box<ArrowError>,
+        /// What Arrow says, values left out.
+        reason: String,
     },
 }
 
@@ -259,11 +259,15 @@ impl Error {
     }
 
     pub(crate) fn kernel(table: &TableName, source: ArrowError) -> Self {
-        Self::Kernel { table: table.clone(), source: Box::new(source) }
+        Self::Kernel { table: table.clone(), reason: without_values(&source.to_string()) }
     }
 
+    /// A failure while the query ran: what the lake says of its tables stays the lake's.
     pub(crate) fn query(table: &TableName, source: DataFusionError) -> Self {
-        Self::Query { table: table.clone(), source: Box::new(source) }
+        match tributary_lake::Error::from(source) {
+            tributary_lake::Error::Query(error) => Self::Query { table: table.clone(), reason: words_without_values(&error) },
+            source => Self::lake("read what feeds", table, source),
+        }
     }
 
     pub(crate) fn spec(table: &TableName, reason: impl Into<String>) -> Self {

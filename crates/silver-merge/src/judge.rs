@@ -12,7 +12,7 @@ use tributary_lake::arrow::datatypes::{DataType, Field, Fields, Int64Type};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_specs::{Column, Expectation, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName};
 
-use crate::conform::{conform, tabular};
+use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::leaves::LeafSet;
@@ -134,7 +134,7 @@ impl Judge {
     /// When Delta has no such type.
     pub fn sequence_type(&self) -> Result<Option<tributary_specs::DataType>> {
         let delta = |name: &String, data_type: &DataType| {
-            tributary_specs::DataType::from_arrow(name, &tabular(data_type)).map_err(|error| Error::spec(&self.table, error.to_string()))
+            tributary_specs::DataType::for_result(name, data_type).map_err(|error| Error::spec(&self.table, error.to_string()))
         };
         Ok(match (self.sequence.as_slice(), self.sequence_fields.as_slice()) {
             ([], _) => None,

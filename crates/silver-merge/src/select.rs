@@ -32,7 +32,6 @@ use tributary_spark_sql::{self as sql, Missing, Tables, Text};
 use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
 
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
-use crate::conform::tabular;
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::source::{FEED, Source, TECHNICAL};
@@ -155,10 +154,8 @@ impl Selection {
         let mut columns = Vec::with_capacity(chosen.len());
         for place in &chosen {
             let field = plan.schema().field(*place);
-            columns.push(
-                Column::from_arrow(&Field::new(field.name(), tabular(field.data_type()), true))
-                    .map_err(|error| Error::spec(&spec.table, error.to_string()))?,
-            );
+            let data_type = tributary_specs::DataType::for_result(field.name(), field.data_type());
+            columns.push(Column::new(field.name(), data_type.map_err(|error| Error::spec(&spec.table, error.to_string()))?));
         }
         check_names(&spec.table, &columns)?;
         let origins = chosen.iter().map(|place| origins[*place].clone()).collect();
@@ -284,7 +281,7 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
     let fields = plan.schema().fields();
     let outputs: Vec<usize> = (0..fields.len()).filter(|at| !is_rider(fields[*at].name())).collect();
     let schema = source.schema();
-    let technical: Vec<&str> = TECHNICAL.into_iter().chain(FEED).filter(|name| schema.column_with_name(name).is_some()).collect();
+    let technical: Vec<&str> = TECHNICAL.iter().copied().chain(FEED).filter(|name| schema.column_with_name(name).is_some()).collect();
     let is_technical = |at: &usize| technical.contains(&fields[*at].name().as_str());
     let starred = may_star && technical.len() > 1 && outputs.iter().filter(|at| is_technical(at)).count() == technical.len();
     outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()

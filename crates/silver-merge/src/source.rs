@@ -3,28 +3,12 @@
 use tributary_lake::Table;
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
-use tributary_specs::TableName;
+use tributary_specs::{Decode, TableName};
 
 use crate::error::{Error, Result};
 
 /// Columns that a bronze table has besides its business columns.
-pub(crate) const TECHNICAL: [&str; 15] = [
-    "_op",
-    "_position",
-    "_before",
-    "_unavailable",
-    "_key_changed_from",
-    "_key_changed_to",
-    "_source",
-    "_topic",
-    "_partition",
-    "_offset",
-    "_file",
-    "_line",
-    "_event_time",
-    "_ingested_at",
-    "_rescued_data",
-];
+pub(crate) const TECHNICAL: &[&str] = Decode::Debezium.metadata_columns();
 /// Columns of a change feed besides the table's.
 pub(crate) const FEED: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 /// The table property that says a table of ours has rows that change, so that it is read through its change feed.

@@ -16,7 +16,7 @@ use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Int64Type, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, NewFile, Operation, Reads, Table, WriterOptions};
-use tributary_specs::{Column, DataType, TableName, TableSpec};
+use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
@@ -194,7 +194,7 @@ impl State {
         let columns = columns(target);
         let over = match &self.latest {
             Some(latest) => latest.clone(),
-            None => self.create(lake, columns.clone()).await?,
+            None => self.create(lake, target, columns.clone()).await?,
         };
         let grown = grown(&over, &columns);
         let mut write = StateWrite { state: self, over: &over, columns: grown.as_deref(), adds: Vec::new(), removes: Vec::new() };
@@ -212,11 +212,13 @@ impl State {
         }
     }
 
-    async fn create(&self, lake: &Lake, columns: Vec<Column>) -> Result<Table> {
+    /// How long deletes are remembered stands on the table: maintenance collects by it, and nothing else does.
+    async fn create(&self, lake: &Lake, target: &Target, columns: Vec<Column>) -> Result<Table> {
+        let memory = target.delete_memory.iter().map(|seconds| (DELETE_MEMORY_SECONDS.to_owned(), seconds.clone()));
         let spec = TableSpec {
             partition_by: vec![SCOPE.to_owned()],
             comment: Some(format!("what {} retains beside its rows; not for reading", self.owner)),
-            properties: BTreeMap::from([(OWNER.to_owned(), self.owner.to_string())]),
+            properties: memory.chain([(OWNER.to_owned(), self.owner.to_string())]).collect(),
             row_changes: true,
             ..TableSpec::new(self.name.clone(), columns)
         };

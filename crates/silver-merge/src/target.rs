@@ -8,7 +8,9 @@ use tributary_lake::arrow::array::{
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Lake, Table};
-use tributary_specs::{Column, ColumnSelection, DataType, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec, check_declared};
+use tributary_specs::{
+    Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec, check_declared,
+};
 
 use crate::assemble::NewRows;
 use crate::conform::conform;
@@ -48,6 +50,8 @@ pub(crate) struct Target {
     sequence_columns: Option<Vec<String>>,
     /// The declared sequence's type.
     sequence_type: Option<DataType>,
+    /// How long deletes are remembered, where it is declared: maintenance goes by it.
+    pub delete_memory: Option<String>,
 }
 
 impl Target {
@@ -82,6 +86,7 @@ impl Target {
             mark,
             sequence_columns: kept.filter(|_| sequence_type.is_some()),
             sequence_type,
+            delete_memory: spec.properties.get(DELETE_MEMORY_SECONDS).cloned(),
         };
         let declared = target.declared(spec, &business);
         match existing {

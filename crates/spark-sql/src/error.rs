@@ -4,6 +4,8 @@ use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::datafusion::error::DataFusionError;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
+use crate::words::words;
+
 /// A SQL text is not executed. Positions are line and column of the text, counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -100,16 +102,6 @@ impl Error {
     pub(crate) fn plan(error: DataFusionError) -> Self {
         Self::Plan { reason: words(&error) }
     }
-}
-
-/// What the engine says, in one line, without its own prefixes.
-pub fn words(error: &DataFusionError) -> String {
-    let text = match error.find_root() {
-        DataFusionError::Plan(text) | DataFusionError::Execution(text) | DataFusionError::NotImplemented(text) => text.clone(),
-        root => root.strip_backtrace(),
-    };
-    let text = text.split("\n\nbacktrace:").next().unwrap_or_default();
-    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 impl Fault for Error {

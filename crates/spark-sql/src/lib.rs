@@ -40,9 +40,11 @@ mod tests;
 mod text;
 mod types;
 mod uses;
+mod words;
 
-pub use error::{Error, words};
+pub use error::Error;
 pub use session::prepare;
 pub use tables::{Missing, Source, Tables, choose};
 pub use text::{Text, expression};
 pub use uses::{Point, Read, TableUse};
+pub use words::{without_values, words, words_without_values};

@@ -313,6 +313,9 @@ fn ac_15_no_reader_sees_a_delete_marker_and_time_alone_revives_nothing() {
             ensure!(world.count(&target("dim")).await? == Some(0), "after run {}", at + 1);
             world.clock.advance(TimeDelta::days(8));
         }
+        let state = world.table(&tributary_specs::TableName::new("_state", "dim")).await?;
+        let memory = state.properties().get("pipelines.cdc.tombstoneGCThresholdInSeconds").map(String::as_str);
+        ensure!(memory == Some("172800"), "maintenance finds how long deletes are remembered: {memory:?}");
         Ok(())
     })
     .unwrap();

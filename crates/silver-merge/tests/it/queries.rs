@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use tributary_lake::datafusion::prelude::{col, lit};
 use tributary_silver_merge::{Error, Options};
-use tributary_specs::{MergePolicy, SilverSpec, TableName};
+use tributary_specs::{Deletes, Expectation, ExpectationAction, MergePolicy, SilverSpec, TableName};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
 use crate::world::{SCD2, World, block_on, source, spec, target};
@@ -132,7 +132,7 @@ fn a_query_that_is_not_one_row_out_for_one_in_is_refused_before_anything_is_writ
             ("SELECT id AS order_id FROM bronze.orders VERSION AS OF 0", "VERSION AS OF"),
             ("SELECT id AS order_id, id AS Order_ID FROM bronze.orders", "twice"),
             ("SELECT id AS order_id, title AS __title FROM bronze.orders", "two underscores"),
-            ("SELECT title FROM bronze.orders", "key column `order_id`"),
+            ("SELECT title FROM bronze.orders", "`order_id`, which the query does not yield"),
             ("SELECT id AS order_id, nothing FROM bronze.orders", "nothing"),
             ("DROP TABLE bronze.orders", "only a query"),
         ];
@@ -190,6 +190,74 @@ fn a_missing_lookup_is_an_error_and_a_source_that_is_not_there_yet_is_nothing_ne
         let world = world_with_orders().await?;
         let dataset = SilverSpec { sources: vec![source("orders"), source("stores")], ..dataset };
         ensure!(matches!(world.run(&dataset).await, Err(Error::NoSource { source_table, .. }) if *source_table == source("stores")));
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// Values of rows are secrets: whatever fails on a row, in a select, a rule, a condition or the sequence, says which dataset and why,
+/// and not what stood there.
+#[test]
+fn no_error_on_a_row_tells_what_stands_in_it() {
+    block_on(async {
+        let plain = || spec("people", &["id"], MergePolicy::ScdType1);
+        let at = |text: &str| vec![text.to_owned()];
+        let rule =
+            |expression: &str| Expectation { name: "rule".to_owned(), expression: expression.to_owned(), action: ExpectationAction::Warn };
+        let select = |text: &str| SilverSpec { select: Some(text.to_owned()), sequence_by: at("at"), ..plain() };
+        let datasets = [
+            select("SELECT id, CAST(name AS INT) AS name, at FROM bronze.people"),
+            select("SELECT id, CAST(born AS DATE) AS born, at FROM bronze.people"),
+            select("SELECT id, at, big * 2 AS big FROM bronze.people"),
+            select("SELECT id, at, CAST(big AS DECIMAL(4, 2)) AS big FROM bronze.people"),
+            select("SELECT id, at, CAST(big AS INT) AS big FROM bronze.people"),
+            SilverSpec { sequence_by: at("CAST(name AS BIGINT)"), ..plain() },
+            SilverSpec { sequence_by: at("at"), expectations: vec![rule("CAST(name AS INT) > 0")], ..plain() },
+            SilverSpec {
+                sequence_by: at("at"),
+                deletes: Deletes { apply_as_delete_when: Some("CAST(name AS BOOLEAN)".to_owned()), ..Deletes::default() },
+                ..plain()
+            },
+        ];
+        for dataset in datasets {
+            let world = World::new();
+            let rows =
+                frame!("id: long | name: string | born: string | big: long | at: long\n 1 | s3cret | 19-hidden | 9100000000000000777 | 1");
+            world.append(&source("people"), &rows).await?;
+            let error = failure(world.run(&dataset).await);
+            ensure!(error.contains("silver.people"), "{error}");
+            for value in ["s3cret", "hidden", "9100000000000000777", "777"] {
+                ensure!(!error.contains(value), "{dataset:?}: {error}");
+            }
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_a_select_yields_becomes_the_nearest_delta_type() {
+    block_on(async {
+        let world = World::new();
+        world.append(&source("people"), &frame!("id: long | name: string | price: decimal(12,2) | at: long\n 1 | Ada | 10.50 | 1")).await?;
+        let select =
+            "SELECT id, at, price * 1.5 AS more, price / 4 AS quarter, round(price / 4, 1) AS rounded, length(name) AS size FROM bronze.people";
+        let dataset = SilverSpec {
+            select: Some(select.to_owned()),
+            sequence_by: vec!["at".to_owned()],
+            ..spec("people", &["id"], MergePolicy::ScdType1)
+        };
+        world.run(&dataset).await?;
+        let table = world.table(&target("people")).await?;
+        let types: Vec<String> = table.columns().iter().map(|column| format!("{} {}", column.name, column.data_type)).collect();
+        ensure!(
+            types == ["id long", "at long", "more decimal(15,3)", "quarter decimal(16,6)", "rounded decimal(12,1)", "size integer"],
+            "{types:?}"
+        );
+        assert_frames_eq!(
+            world.rows(&target("people"), &["quarter", "rounded"]).await?,
+            frame!("quarter: decimal(16,6) | rounded: decimal(12,1)\n 2.625000 | 2.6")
+        );
         Ok(())
     })
     .unwrap();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tributary_silver_merge::Options;
 use tributary_specs::{MergePolicy, SilverSpec};
 use tributary_testkit::strategy::{SourceTable, delivery};
-use tributary_testkit::{Law, frame};
+use tributary_testkit::{Frame, Law, frame};
 
 use crate::model_laws::{Delivered, columns, delivered};
 use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec};
@@ -62,6 +62,39 @@ fn what_one_key_holds_is_taken_as_it_is() {
         let options = Options { memory_limit: 3, ..Options::default() };
         tributary_silver_merge::run(&world.lake, &dataset, &options).await?;
         ensure!(world.count(&dataset.table).await? == Some(3));
+        Ok(())
+    })
+    .unwrap();
+}
+
+/// A batch that needs several slices takes several, and one commit takes them all.
+#[test]
+fn a_batch_beyond_the_limit_takes_more_than_one_slice_and_one_commit() {
+    block_on(async {
+        for policy in [MergePolicy::ScdType1, SCD2] {
+            let rows = |from: usize| (from..from + 400).map(|id| format!("\n {id} | {} | {from}", "x".repeat(40))).collect::<String>();
+            let dataset = SilverSpec { sequence_by: vec!["at".to_owned()], ..spec("many", &["id"], policy) };
+            let (small, large) = (World::new(), World::new());
+            let mut slices = Vec::new();
+            for from in [0, 200] {
+                let batch = Frame::parse(&format!("id: long | v: string | at: long{}", rows(from)));
+                for world in [&small, &large] {
+                    world.append(&source("many"), &batch).await?;
+                }
+                large.run(&dataset).await?;
+                let before = small.lake.table(&dataset.table).await?.map(|table| table.version());
+                let report = small.run_in_slices(&dataset, LITTLE).await?;
+                let count = report.reason.split(" in ").nth(1).and_then(|text| text.split(' ').next());
+                slices.push(count.and_then(|count| count.parse::<usize>().ok()).unwrap_or(1));
+                let after = small.version(&dataset.table).await?;
+                ensure!(before.is_none_or(|before| after == before + 1), "one commit: {before:?} to {after}");
+            }
+            ensure!(slices.iter().all(|slices| *slices > 1), "slices taken: {slices:?}");
+            ensure!(
+                sorted(&small.all(&dataset.table).await?) == sorted(&large.all(&dataset.table).await?),
+                "the slices come to something else"
+            );
+        }
         Ok(())
     })
     .unwrap();

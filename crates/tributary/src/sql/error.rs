@@ -2,7 +2,7 @@
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::datafusion::error::DataFusionError;
-use tributary_spark_sql::words;
+use tributary_spark_sql::words_without_values;
 
 /// A query of people fails.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum Error {
     /// that did not answer. Say `--memory-limit` where memory was short; a store may answer when asked again.
     #[error("the query failed: {reason}")]
     Run {
-        /// The engine's words.
+        /// The engine's words, values left out.
         reason: String,
         /// What may be done about it.
         class: FaultClass,
@@ -26,7 +26,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A failure of a query while it runs, as [`crate::sql::query`]'s frame gives it.
+    /// A failure of a query while it runs, as [`crate::sql::query`]'s frame gives it; values of rows are left out.
     ///
     /// ```
     /// use tributary::datafusion::error::DataFusionError;
@@ -36,7 +36,7 @@ impl Error {
     pub fn run(error: DataFusionError) -> Self {
         match of_lake(error) {
             Ok(error) => Self::Lake(error),
-            Err(error) => Self::Run { reason: words(&error), class: class(&error) },
+            Err(error) => Self::Run { reason: words_without_values(&error), class: class(&error) },
         }
     }
 }
