@@ -539,14 +539,7 @@ impl Decoder {
             position.write(&mut out);
             String::from_utf8_lossy(&out).into_owned()
         };
-        Error::PositionsBackwards {
-            feed: self.feed.clone(),
-            from: text(from),
-            to: text(to),
-            topic: record.topic.to_owned(),
-            partition: record.partition,
-            offset: record.offset,
-        }
+        Error::PositionsBackwards { feed: self.feed.clone(), from: text(from), to: text(to), place: record.place() }
     }
 
     fn push_ours(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Result<(), Halt> {

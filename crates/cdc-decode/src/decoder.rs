@@ -317,9 +317,7 @@ impl Decoder {
                 found,
                 data_type,
                 choices,
-                topic: record.topic.to_owned(),
-                partition: record.partition,
-                offset: record.offset,
+                place: record.place(),
             })),
             Problem::DoesNotFit(wanted) => {
                 let message = format!("column {name} of type {data_type} does not hold a value of type {wanted}");
@@ -353,14 +351,7 @@ impl Decoder {
     }
 
     pub(crate) fn frozen(&self, record: &Record<'_>, column: &str, problem: &str) -> Box<Error> {
-        Box::new(Error::Frozen {
-            feed: self.feed.clone(),
-            column: column.to_owned(),
-            problem: problem.to_owned(),
-            topic: record.topic.to_owned(),
-            partition: record.partition,
-            offset: record.offset,
-        })
+        Box::new(Error::Frozen { feed: self.feed.clone(), column: column.to_owned(), problem: problem.to_owned(), place: record.place() })
     }
 
     /// Decides on a field that bare JSON brings and the table does not have, from all its values in the rest of the batch.

@@ -20,7 +20,7 @@ pub enum Error {
     /// The messages carry no schema and the declaration does not say how a value is written (unit of a time, bytes or
     /// digits of a decimal, form of binary text). Declare the column's `encoding`.
     #[error(
-        "feed {feed}: column {column}: {found} cannot be read as {data_type} without a declared encoding; declare one of {choices} (topic {topic}, partition {partition}, offset {offset})"
+        "feed {feed}: column {column}: {found} cannot be read as {data_type} without a declared encoding; declare one of {choices} ({place})"
     )]
     EncodingUndeclared {
         /// The feed.
@@ -33,18 +33,12 @@ pub enum Error {
         data_type: String,
         /// Encodings that fit.
         choices: &'static str,
-        /// Where.
-        topic: String,
-        /// Where.
-        partition: i32,
-        /// Where.
-        offset: i64,
+        /// File and line, or topic, partition and offset.
+        place: String,
     },
     /// The schema policy is `freeze` and a message has a column the table does not have, or a value that needs another
     /// type. Declare the column, or choose another policy.
-    #[error(
-        "feed {feed}: column {column}: {problem}, and the schema policy is freeze (topic {topic}, partition {partition}, offset {offset})"
-    )]
+    #[error("feed {feed}: column {column}: {problem}, and the schema policy is freeze ({place})")]
     Frozen {
         /// The feed.
         feed: String,
@@ -52,19 +46,13 @@ pub enum Error {
         column: String,
         /// What was found.
         problem: String,
-        /// Where.
-        topic: String,
-        /// Where.
-        partition: i32,
-        /// Where.
-        offset: i64,
+        /// File and line, or topic, partition and offset.
+        place: String,
     },
     /// A source position is smaller than one seen before although the change is later: the source was restored, reset
     /// or replaced. Set the feed property `tributary.cdc.positionsBackwards` to `newEpoch` (later changes win, whatever
     /// their position), or to `accept` (positions decide), or read the source anew into another table.
-    #[error(
-        "feed {feed}: source positions run backwards from {from} to {to} although the change is later (topic {topic}, partition {partition}, offset {offset})"
-    )]
+    #[error("feed {feed}: source positions run backwards from {from} to {to} although the change is later ({place})")]
     PositionsBackwards {
         /// The feed.
         feed: String,
@@ -72,12 +60,8 @@ pub enum Error {
         from: String,
         /// The position found.
         to: String,
-        /// Where.
-        topic: String,
-        /// Where.
-        partition: i32,
-        /// Where.
-        offset: i64,
+        /// File and line, or topic, partition and offset.
+        place: String,
     },
     /// The header line of a CSV file cannot be used: a name is repeated or empty. Name the columns apart.
     #[error("feed {feed}: csv header: {problem}")]

@@ -359,7 +359,7 @@ impl Reader {
                 let micros = if *unit == Unit::Nanos && (number == i64::MAX || number == i64::MIN) {
                     None
                 } else {
-                    self.micros(number, *unit).filter(|micros| !INFINITE.contains(micros))
+                    self.micros(number, *unit).filter(|micros| MOMENTS.contains(micros))
                 };
                 match (micros, wire) {
                     (None, _) => return Some(Ok(Outcome::Lost(Lost::Infinite))),
@@ -602,8 +602,9 @@ pub(crate) const fn wanted(wire: &Wire) -> &'static str {
 
 /// Days that a database's date can be; PostgreSQL's last is 5874897-12-31. Infinite ones arrive as numbers outside.
 const DATE_RANGE: std::ops::RangeInclusive<i64> = -2_147_000_000..=2_145_031_948;
-/// PostgreSQL's infinite timestamps in µs, as Debezium passes them on.
-const INFINITE: [i64; 2] = [9_223_372_036_825_200_000, -9_223_372_036_832_400_000];
+/// Moments in µs that readers can print: the years -262143 to 262142. PostgreSQL's infinite timestamps are outside, as Debezium
+/// passes them on.
+const MOMENTS: std::ops::RangeInclusive<i64> = -8_334_601_228_800_000_000..=8_210_266_876_799_999_999;
 
 /// The most significant digits of a decimal number that comes back from a double as it went in.
 const DOUBLE_DIGITS: usize = 17;
@@ -767,7 +768,7 @@ pub(crate) fn time_text(text: &[u8], wire: &Wire, cut: &mut u64) -> Option<Resul
         },
         Wire::Time(_) => lost_or(parse_time(text), cut)?.map(Scalar::Time),
         Wire::WallClock(_) | Wire::Instant { .. } => match lost_or(parse_moment(text), cut)? {
-            Ok(Moment { micros, .. }) if INFINITE.contains(&micros) => Err(Lost::Infinite),
+            Ok(Moment { micros, .. }) if !MOMENTS.contains(&micros) => Err(Lost::Infinite),
             Ok(Moment { micros, offset }) => Ok(match (wire, offset) {
                 (Wire::WallClock(_), None | Some(0)) => Scalar::WallClock(micros),
                 (Wire::Instant { .. }, Some(_)) | (Wire::Instant { utc: true, .. }, None) => Scalar::Instant(micros),

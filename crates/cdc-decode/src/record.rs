@@ -38,6 +38,14 @@ impl<'a> Record<'a> {
             line: Some(line),
         }
     }
+
+    /// Where it is, as a person looks for it.
+    pub(crate) fn place(&self) -> String {
+        match (self.file, self.line) {
+            (Some(file), Some(line)) => format!("file {file}, line {line}"),
+            _ => format!("topic {}, partition {}, offset {}", self.topic, self.partition, self.offset),
+        }
+    }
 }
 
 /// One header of a record.

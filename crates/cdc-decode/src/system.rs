@@ -34,9 +34,9 @@ const NAMES: [&str; 19] = [
     "_metadata",
 ];
 
-/// Whether no business column may have this name.
+/// Whether no business column may have this name: it is ours, or has a character that no reader expects in a name.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    name.starts_with("__") || is_ours(name)
+    name.starts_with("__") || name.chars().any(char::is_control) || is_ours(name)
 }
 
 /// Whether it is one of ours, whatever its case.

@@ -1,7 +1,7 @@
 //! Fields and types that the table does not have, under each policy.
 
 use serde_json::{Value, json};
-use tributary_cdc_decode::{Decoded, Decoder, ReasonCode, Resume};
+use tributary_cdc_decode::{Decoded, Decoder, ReasonCode, Record, Resume};
 use tributary_specs::{Column, Decode, SchemaPolicy, SourceFeed};
 
 use crate::feeds::{columns, feed};
@@ -41,6 +41,25 @@ fn a_new_column_is_treated_as_the_policy_says() {
     let (_, decoded) = run(&table(SchemaPolicy::Freeze), &rows);
     let stop = decoded.stop.unwrap().to_string();
     assert!(stop.contains("column extra") && stop.contains("offset 2"), "{stop}");
+}
+
+#[test]
+fn a_policy_that_stops_names_the_file_and_line_where_there_is_one() {
+    let feed = SourceFeed { schema_policy: SchemaPolicy::Freeze, ..feed(Decode::Json, columns("id long")) };
+    let record = Record::line_of_file("in/7.jsonl", 3, br#"{"id":1,"extra":2}"#);
+    let stop = Decoder::new(&feed).unwrap().decode(&[record], 0).stop.unwrap().to_string();
+    assert!(stop.contains("column extra") && stop.ends_with("(file in/7.jsonl, line 3)"), "{stop}");
+}
+
+#[test]
+fn a_name_that_no_column_may_have_is_kept_aside() {
+    let feed = feed(Decode::Json, columns("id long"));
+    let text = r#"{"id":1,"a\u0000b":2,"tab\t":3,"__x":4,"fine":5}"#;
+    let decoded = Decoder::new(&feed).unwrap().decode(&[Record::line_of_file("f", 1, text.as_bytes())], 0);
+    assert!(decoded.rejects.is_empty(), "{:?}", decoded.rejects);
+    assert_eq!(names(&decoded.schema_change.unwrap().added), ["fine"]);
+    let kept: Value = serde_json::from_str(&cells(&decoded.batch, "_rescued_data")[0]).unwrap();
+    assert_eq!(kept, json!({"a\u{0}b": 2, "tab\t": 3, "__x": 4}));
 }
 
 #[test]

@@ -255,6 +255,10 @@ fn values_that_our_types_do_not_have_become_null_and_are_kept_aside() {
         (named("string", "io.debezium.time.ZonedTimestamp"), json!("2024-01-00 10:00:00")),
         (named("int64", "io.debezium.time.MicroTimestamp"), json!(-9_223_372_036_832_400_000i64)),
         (named("int64", "io.debezium.time.MicroTimestamp"), json!(9_223_372_036_825_200_000i64)),
+        (named("int64", "io.debezium.time.MicroTimestamp"), json!(i64::MAX)),
+        (named("int64", "io.debezium.time.MicroTimestamp"), json!(i64::MIN)),
+        (named("int64", "io.debezium.time.MicroTimestamp"), json!(8_210_266_876_800_000_000i64)),
+        (named("int64", "io.debezium.time.Timestamp"), json!(i64::MAX / 1000)),
         (named("int64", "io.debezium.time.Timestamp"), json!(-9_223_372_036_832_400i64)),
         (named("int64", "io.debezium.time.NanoTimestamp"), json!(i64::MAX)),
         (named("string", "io.debezium.time.IsoTimestamp"), json!("-290308-12-21T19:59:27.6Z")),
@@ -269,6 +273,13 @@ fn values_that_our_types_do_not_have_become_null_and_are_kept_aside() {
         assert_eq!(kept, json!({"x": value}));
         assert_eq!(decoded.notes.values().sum::<u64>(), 1, "{:?}", decoded.notes);
     }
+}
+
+#[test]
+fn the_first_and_last_moment_that_a_reader_can_print_are_kept() {
+    let moments = [-8_334_601_228_800_000_000i64, 8_210_266_876_799_999_999];
+    let (data_type, values) = typed(&named("int64", "io.debezium.time.MicroTimestamp"), &moments.map(Value::from));
+    assert_eq!((data_type.as_str(), values), ("timestamp_ntz", strings(&["-262143-01-01T00:00:00", "+262142-12-31T23:59:59.999999"])));
 }
 
 #[test]
