@@ -33,10 +33,11 @@ scheduled.rebalance.max.delay.ms=0
 connector.client.config.override.policy=All
 task.shutdown.graceful.timeout.ms=10000
 producer.max.request.size=8388608
+default.api.timeout.ms=${start_limit}000
 key.converter=org.apache.kafka.connect.json.JsonConverter
 value.converter=org.apache.kafka.connect.json.JsonConverter
 C
-  start connect - java $(java_options 512m) ${CONNECT_JAVA_OPTIONS:-} -cp "$jars/kafka/*" \
+  start connect - java $(java_options connect 512m) ${CONNECT_JAVA_OPTIONS:-} -cp "$jars/kafka/*" \
     org.apache.kafka.connect.cli.ConnectDistributed "$dir/worker.properties"
   wait_http connect "http://127.0.0.1:$port/health" "$start_limit"   # 200 once the worker has joined its group
   write_env connect <<C

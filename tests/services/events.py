@@ -1,12 +1,14 @@
-"""Looks into topics for selftest.sh: events.py count TOPIC | has TOPIC TEXT | aborted TOPIC. Reads committed records only.
+"""Looks into topics for selftest.sh: events.py count TOPIC | has TOPIC TEXT | schema_id TOPIC | aborted TOPIC | login PASSWORD.
 
-count prints the number of records, has succeeds when one's value or key holds TEXT, aborted writes one committed and one aborted
-transaction and prints how many records each isolation level sees.
+Reads committed records only. count prints the number of records, has succeeds when one's value or key holds TEXT, schema_id prints the
+id that the first record's value carries in front, aborted writes one committed and one aborted transaction and prints how many records
+each isolation level sees, login succeeds when the listener that asks for a password takes this one.
 """
+import logging
 import os
 import sys
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 BOOTSTRAP = os.environ["KAFKA_BOOTSTRAP"]
@@ -50,6 +52,21 @@ if verb == "count":
 elif verb == "has":
     text = sys.argv[3].encode()
     sys.exit(not any(text in (message.value() or b"") or text in (message.key() or b"") for message in records(topic)))
+elif verb == "schema_id":
+    first = next((message.value() for message in records(topic)), b"")
+    if len(first) < 6 or first[0] != 0:
+        sys.exit(f"{topic} has no record with a schema id")
+    print(int.from_bytes(first[1:5], "big"))
+elif verb == "login":
+    refused = []
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA_SASL_BOOTSTRAP"], "security.protocol": "SASL_PLAINTEXT",
+                         "sasl.mechanism": "PLAIN", "sasl.username": os.environ["KAFKA_SASL_USERNAME"], "sasl.password": topic,
+                         "error_cb": lambda error: refused.append(error.code()), "logger": logging.getLogger("quiet")})
+    try:
+        admin.list_topics(timeout=10)
+    except KafkaException:
+        admin.poll(0)
+        sys.exit(3 if KafkaError._AUTHENTICATION in refused else "no answer")
 elif verb == "aborted":
     admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(20)

@@ -28,7 +28,6 @@ auto.create.topics.enable=false
 message.max.bytes=8388608
 replica.fetch.max.bytes=8388608
 group.initial.rebalance.delay.ms=0
-group.coordinator.rebalance.protocols=classic,consumer
 group.min.session.timeout.ms=1000
 offsets.topic.replication.factor=1
 offsets.topic.num.partitions=5
@@ -42,10 +41,10 @@ broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 C
   if [ ! -f "$dir/data/meta.properties" ]; then
-    java $(java_options 128m) -cp "$jars/*" kafka.tools.StorageTool format --standalone \
+    java $(java_options kafka 128m) -cp "$jars/*" kafka.tools.StorageTool format --standalone \
       -t AAAAAAAAQACAAAAAAAAAAQ -c "$dir/server.properties" >>"$dir/log" 2>&1 || { say_log kafka; fail "formatting the log folder failed"; }
   fi
-  start kafka - java $(java_options 512m) ${KAFKA_JAVA_OPTIONS:-} -cp "$jars/*" kafka.Kafka "$dir/server.properties"
+  start kafka - java $(java_options kafka 512m) ${KAFKA_JAVA_OPTIONS:-} -cp "$jars/*" kafka.Kafka "$dir/server.properties"
   wait_tcp kafka "$plain" "$start_limit"
   write_env kafka <<C
 KAFKA_BOOTSTRAP=127.0.0.1:$plain

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the scripts beside it: run folder, free ports, processes that are started, waited for, paused and stopped by pid.
 # A stack lives in $TRIBUTARY_RUN_DIR: one folder a service (pid, log, port files, env, data), and `env` with all addresses.
 
@@ -98,7 +99,7 @@ wait_http() { wait_until "$1" "$3" http_ok "$2"; }
 
 # Stops NAME: SIGNAL (TERM unless said), after SECONDS (30) KILL, to it and its children. Returns when all are gone.
 stop() {
-  local name="$1" signal="${2:-TERM}" limit="${3:-30}" pid all end
+  local name="$1" signal="${2:-TERM}" limit="${3:-${TRIBUTARY_STOP_SECONDS:-30}}" pid all end
   pid="$(pid_of "$name")" || { rm -f "$run/$name/pid"; return 0; }
   all="$(family "$pid")"
   kill "-$signal" "$pid" 2>/dev/null || true
@@ -127,9 +128,14 @@ memory_mb() { local pid; for pid in $(family "$1"); do cat "/proc/$pid/smaps_rol
 # Writes what clients need to reach NAME; `env` of the run is all of them together.
 write_env() { cat > "$run/$1/env"; }
 
-# What all our Java servers share: small heap, one collector thread, the quick compiler alone (it halves the CPU time of a start; a
-# benchmark asks for the other one by -XX:TieredStopAtLevel=4), no files in the temporary folder.
-java_options() { echo "-Xmx$1 -Xms64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.net.preferIPv4Stack=true -Dlog4j2.configurationFile=$here/log4j2.properties"; }
+# What our Java servers share, for NAME with at most HEAP: one collector thread, the quick compiler alone (it halves the CPU time of a
+# start; a benchmark asks for the other one by -XX:TieredStopAtLevel=4), no files in the temporary folder; and the classes that install.sh
+# stored ready to use, where it did (half of the CPU time again).
+java_options() {
+  local classes="$services_dir/jars/$1/classes.jsa"
+  echo "-Xmx$2 -Xms64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.net.preferIPv4Stack=true" \
+    "-Dlog4j2.configurationFile=$here/log4j2.properties" "$([ ! -s "$classes" ] || echo "-XX:SharedArchiveFile=$classes -Xlog:cds=off")"
+}
 
 # The verbs that every service script has; NAME is the service. The script defines start_NAME, and stop_NAME if TERM is not its way.
 verbs() {

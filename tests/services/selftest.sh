@@ -53,7 +53,26 @@ frozen_broker_answers_nobody() {
   if timeout 5 "$services_dir/client/bin/python" "$here/events.py" count shop.public.orders; then return 1; fi
   "$here/kafka.sh" resume
 }
+# Avro through the converter: the wire format's zero byte and a schema id that the registry knows.
+avro() {
+  "$here/connect.sh" register av "$here/connectors/postgres.json" "$here/connectors/avro.json"
+  postgres "insert into orders values (500, 'framed', 1)"
+  eventually 60 events has av.public.orders framed
+  local id; id="$(events schema_id av.public.orders)"
+  curl -fsS "$REGISTRY_URL/schemas/ids/$id" | jq -e '.schema | fromjson | .namespace == "av.public.orders" and .name == "Envelope"'
+  curl -fsS "$REGISTRY_URL/subjects" | jq -e 'contains(["av.public.orders-key", "av.public.orders-value"])'
+}
+registry_remembers() {
+  local before; before="$(curl -fsS "$REGISTRY_URL/subjects/av.public.orders-value/versions/latest")"
+  "$here/registry.sh" restart
+  [ "$(curl -fsS "$REGISTRY_URL/subjects/av.public.orders-value/versions/latest")" = "$before" ]
+}
 aborted() { local seen; seen="$(events aborted transactions)"; echo "$seen"; [ "$seen" = "3 5" ]; }
+password() {
+  local refusal=0; events login "$KAFKA_SASL_PASSWORD"
+  events login wrong || refusal=$?
+  [ "$refusal" = 3 ]
+}
 two_stacks() { local other; other="$(env -u TRIBUTARY_RUN_DIR "$here/up.sh" postgres kafka)"; "$here/down.sh" "$other"; [ ! -e "$other" ]; }
 nothing_left() {
   if alive "$pids"; then ps -fp ${pids//$'\n'/,}; return 1; fi
@@ -63,14 +82,17 @@ nothing_left() {
 step "install" "$here/install.sh" core client
 step "start all" "$here/up.sh"
 set -a; source "$run/env"; set +a
-for name in postgres mariadb kafka connect; do "$here/$name.sh" status || true; done
+for name in postgres mariadb kafka connect registry; do "$here/$name.sh" status || true; done
 step "make tables" tables
 step "register the Postgres connector" "$here/connect.sh" register shop "$here/connectors/postgres.json"
 step "register the MariaDB connector" "$here/connect.sh" register wh "$here/connectors/mariadb.json"
 step "snapshots arrive" snapshots
 step "changes stream" streams 101
 step "truncate, key change, null and transactions arrive" kinds
+step "Avro goes through the registry" avro
+step "the registry keeps its schemas over a restart" registry_remembers
 step "aborted records are hidden from read_committed" aborted
+step "the second listener wants the right password" password
 step "a paused broker answers nobody" frozen_broker_answers_nobody
 step "restart the broker" "$here/kafka.sh" restart
 step "changes stream after the broker's restart" streams 102
@@ -81,7 +103,7 @@ step "changes stream after the databases' restart" streams 104
 step "pause and resume Connect" eval '"$here/connect.sh" pause; sleep 2; "$here/connect.sh" resume'
 step "changes stream after the pause" streams 105
 step "a second stack beside the first" two_stacks
-for name in postgres mariadb kafka connect; do "$here/$name.sh" status || true; done
+for name in postgres mariadb kafka connect registry; do "$here/$name.sh" status || true; done
 pids="$(for file in "$run"/*/pid; do family "$(cut -d' ' -f1 "$file")"; done)"
 step "stop all" "$here/down.sh" --keep
 step "nothing is left" nothing_left
