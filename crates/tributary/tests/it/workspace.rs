@@ -35,6 +35,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("tributary-bench", &["tributary-cdc-decode", "tributary-specs"]),
     ("tributary-cli", &["tributary", "tributary-config"]),
+    ("tributary-e2e", &["tributary", "tributary-cli", "tributary-testkit"]),
     ("tributary-examples", &[]),
     ("tributary-bronze-bin", &["tributary", "tributary-config", "tributary-cli"]),
     ("tributary-silver-bin", &["tributary", "tributary-config", "tributary-cli"]),
