@@ -4,35 +4,15 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType as Arrow};
-use tributary_specs::{Column as Spec, DataType};
+use tributary_specs::{Column as Spec, DataType, Decode};
 
 use crate::column::{Column, Refused};
 use crate::record::Record;
 use crate::repeats::Repeats;
 use crate::zeros::Zeros;
 
-/// Names of all columns of ours, and those of the change feed.
-const NAMES: [&str; 19] = [
-    "_op",
-    "_position",
-    "_before",
-    "_unavailable",
-    "_key_changed_from",
-    "_key_changed_to",
-    "_source",
-    "_topic",
-    "_partition",
-    "_offset",
-    "_file",
-    "_line",
-    "_event_time",
-    "_ingested_at",
-    "_rescued_data",
-    "_change_type",
-    "_commit_version",
-    "_commit_timestamp",
-    "_metadata",
-];
+/// Names that readers of a change feed, and of the platform's tables, add to ours.
+const READERS: [&str; 4] = ["_change_type", "_commit_version", "_commit_timestamp", "_metadata"];
 
 /// Whether no business column may have this name: it is ours, or has a character that no reader expects in a name.
 pub(crate) fn is_reserved(name: &str) -> bool {
@@ -41,7 +21,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 
 /// Whether it is one of ours, whatever its case.
 pub(crate) fn is_ours(name: &str) -> bool {
-    NAMES.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+    Decode::Debezium.metadata_columns().iter().chain(&READERS).any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
 /// The type of `_source`.

@@ -7,12 +7,13 @@ use tributary_lake::arrow::compute::cast;
 use tributary_lake::arrow::compute::kernels::numeric::{add, mul, sub};
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use tributary_lake::datafusion::logical_expr::{
     ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::answer::answer;
 
 static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 3]> = LazyLock::new(|| {
     [Operation::Plus, Operation::Minus, Operation::Times].map(|operation| Arc::new(ScalarUDF::from(Checked::new(operation))))
@@ -66,7 +67,6 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let sides = ColumnarValue::values_to_arrays(&arguments.args)?;
         let sides = sides.iter().map(|side| cast(side, arguments.return_field.data_type())).collect::<Result<Vec<ArrayRef>, _>>()?;
         let result = match self.operation {
@@ -79,9 +79,6 @@ impl ScalarUDFImpl for Checked {
             ArrowError::ArithmeticOverflow(_) => DataFusionError::Execution("a whole number is too large for its type".to_owned()),
             error => error.into(),
         })?;
-        if scalar && result.len() == 1 {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
-        }
-        Ok(ColumnarValue::Array(result))
+        answer(&arguments.args, result)
     }
 }

@@ -21,6 +21,7 @@
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
 //! - A whole number in a text is a BIGINT. `+`, `-` and `*` of whole numbers stop where the result is too large; `sum` wraps.
 
+mod answer;
 mod checked;
 mod decimal;
 mod error;

@@ -6,12 +6,12 @@ use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Fl
 use tributary_lake::arrow::compute::cast;
 use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float64Type, i256};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::answer::answer;
 use crate::decimal::{Digits, divided, power};
 
 /// What the rewritten query calls it.
@@ -60,7 +60,6 @@ impl ScalarUDFImpl for Quotient {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let sides = ColumnarValue::values_to_arrays(&arguments.args)?;
         let quotients = match arguments.return_field.data_type() {
             DataType::Decimal128(precision, scale) => {
@@ -71,10 +70,7 @@ impl ScalarUDFImpl for Quotient {
                 Arc::new(doubles(sides[0].as_primitive::<Float64Type>(), sides[1].as_primitive::<Float64Type>())?)
             }
         };
-        if scalar && quotients.len() == 1 {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&quotients, 0)?));
-        }
-        Ok(ColumnarValue::Array(quotients))
+        answer(&arguments.args, quotients)
     }
 }
 

@@ -12,6 +12,7 @@ use tributary_lake::datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::answer::answer;
 use crate::decimal::{Digits, divided, power};
 
 /// What the rewritten query calls it.
@@ -63,7 +64,6 @@ impl ScalarUDFImpl for RoundHalfUp {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
         let rounded = match (arrays[0].data_type(), arguments.return_field.data_type()) {
             (DataType::Decimal128(_, from), to @ DataType::Decimal128(_, scale)) => decimals(&arrays[0], *from, *scale, to)?,
@@ -77,10 +77,7 @@ impl ScalarUDFImpl for RoundHalfUp {
                 Arc::new(rounded.collect::<Float64Array>()) as ArrayRef
             }
         };
-        if scalar && rounded.len() == 1 {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&rounded, 0)?));
-        }
-        Ok(ColumnarValue::Array(rounded))
+        answer(&arguments.args, rounded)
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use tributary_lake::arrow::array::{ArrayRef, AsArray, StringArray};
 use tributary_lake::arrow::datatypes::{DataType, Int64Type};
-use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::error::Result;
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+
+use crate::answer::answer;
 
 /// What the rewritten query calls it.
 pub(crate) const NAME: &str = "signs";
@@ -44,7 +45,6 @@ impl ScalarUDFImpl for Substring {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
         let (starts, lengths) = (arrays[1].as_primitive::<Int64Type>(), arrays[2].as_primitive::<Int64Type>());
         let signs = arrays[0].as_string::<i32>().iter().zip(starts.iter().zip(lengths)).map(|row| match row {
@@ -52,10 +52,7 @@ impl ScalarUDFImpl for Substring {
             _ => None,
         });
         let signs: ArrayRef = Arc::new(signs.collect::<StringArray>());
-        if scalar && signs.len() == 1 {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&signs, 0)?));
-        }
-        Ok(ColumnarValue::Array(signs))
+        answer(&arguments.args, signs)
     }
 }
 
