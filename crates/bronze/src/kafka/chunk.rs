@@ -61,6 +61,20 @@ impl Chunk {
         self.records.push(entry);
     }
 
+    /// Records of the same partition that come behind these.
+    pub(super) fn append(&mut self, later: Self) {
+        let (bytes, headers) = (self.bytes.len(), self.headers.len());
+        let moved = |range: Range<usize>| range.start + bytes..range.end + bytes;
+        self.bytes.extend_from_slice(&later.bytes);
+        self.headers.extend(later.headers.into_iter().map(|header| HeaderEntry { key: moved(header.key), value: header.value.map(moved) }));
+        self.records.extend(later.records.into_iter().map(|record| Entry {
+            key: record.key.map(moved),
+            value: record.value.map(moved),
+            headers: record.headers.start + headers..record.headers.end + headers,
+            ..record
+        }));
+    }
+
     fn copy(&mut self, bytes: &[u8]) -> Range<usize> {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -112,4 +126,33 @@ impl Chunk {
 fn header<H: Headers>(headers: &H, index: usize) -> Option<(&str, Option<&[u8]>)> {
     let read = std::panic::AssertUnwindSafe(|| headers.try_get(index).map(|header| (header.key, header.value)));
     std::panic::catch_unwind(read).unwrap_or(Some(("\u{fffd}", None)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(offset: i64, key: Option<&[u8]>, value: Option<&[u8]>, headers: &[(&str, Option<&[u8]>)]) -> Chunk {
+        let mut chunk = Chunk::new(Place { topic: "t".into(), partition: 7 });
+        for (name, value) in headers {
+            let (key, value) = (chunk.copy(name.as_bytes()), value.map(|value| chunk.copy(value)));
+            chunk.headers.push(HeaderEntry { key, value });
+        }
+        let (key, value) = (key.map(|key| chunk.copy(key)), value.map(|value| chunk.copy(value)));
+        chunk.records.push(Entry { offset, timestamp_ms: Some(offset), key, value, headers: 0..headers.len() });
+        chunk
+    }
+
+    #[test]
+    fn records_appended_keep_their_bytes_and_headers_apart() {
+        let mut both = chunk(3, Some(b"k"), None, &[("a", Some(b"1")), ("a", None)]);
+        both.append(chunk(9, None, Some(b"value"), &[("b", Some(b""))]));
+        let headers = both.headers();
+        let records = both.records(&headers);
+        assert_eq!((both.first(), both.last(), records[0].topic, records[1].partition), (Some(3), Some(9), "t", 7));
+        assert_eq!((records[0].key, records[0].value), (Some(&b"k"[..]), None));
+        assert_eq!(records[0].headers, [Header { key: "a", value: Some(b"1") }, Header { key: "a", value: None }]);
+        assert_eq!((records[1].key, records[1].value, records[1].timestamp_ms), (None, Some(&b"value"[..]), Some(9)));
+        assert_eq!(records[1].headers, [Header { key: "b", value: Some(b"") }]);
+    }
 }

@@ -368,7 +368,7 @@ fn fill(held: &mut Held, target: &Target, state: &mut State, room: &mut usize, (
             *state = State::Over(None);
             return true;
         }
-        held.chunk = ahead;
+        held.chunk.append(ahead);
         moved = true;
     }
     if held.taken >= target.until {
