@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use futures::TryStreamExt;
-use tributary_cdc_decode::{LastRow, Resume};
+use tributary_cdc_decode::{BeforeImages, LastRow, Resume};
 use tributary_lake::arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use tributary_lake::arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
 use tributary_lake::datafusion::common::ScalarValue;
@@ -35,7 +35,9 @@ pub(crate) async fn read(feed: &SourceFeed, table: &Table) -> Result<Resume> {
             take_last_rows(&batch, &mut last);
         }
     }
-    resume.before_images = feed.replica_identity == ReplicaIdentity::Default && before_images(table, &files).await?;
+    if feed.replica_identity == ReplicaIdentity::Default {
+        resume.before_images = before_images(table, &files).await?;
+    }
     resume.partitions = last.into_iter().map(|(partition, (_, row))| (partition, row)).collect();
     Ok(resume)
 }
@@ -107,33 +109,35 @@ fn text_at(array: &StringArray, row: usize) -> Option<String> {
     array.is_valid(row).then(|| array.value(row).to_owned())
 }
 
-/// Whether the latest update or delete row has a before-image. Only the files up to the first that has such a row are read.
-async fn before_images(table: &Table, newest_first: &[DataFile]) -> Result<bool> {
+/// The update or delete of the greatest position. Files are passed over that hold none, or none so far on.
+async fn before_images(table: &Table, newest_first: &[DataFile]) -> Result<Option<BeforeImages>> {
     let failed = |source| Error::lake(table.name(), "reading the last before-image", source);
+    let mut latest: Option<BeforeImages> = None;
     for file in newest_first {
-        if texts(file.stats.columns.get("_op")).is_some_and(|(least, most)| least == most && !changes(&least)) {
+        let range = |name: &str| texts(file.stats.columns.get(name));
+        let has_none = range("_op").is_some_and(|(least, most)| least == most && !changes(&least));
+        let is_earlier = latest.as_ref().zip(range("_position")).is_some_and(|(known, (_, most))| most < known.position);
+        if has_none || is_earlier {
             continue;
         }
-        let mut latest: Option<(String, bool)> = None;
         let columns = ["_op", "_position", "_before"].map(str::to_owned);
         let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
         while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
             let text = |name: &str| batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
             let (Some(ops), Some(positions), Some(before)) = (text("_op"), text("_position"), batch.column_by_name("_before")) else {
-                return Ok(false);
+                return Ok(None);
             };
             for row in (0..batch.num_rows()).filter(|row| changes(ops.value(*row))) {
-                let position = text_at(positions, row).unwrap_or_default();
-                if latest.as_ref().is_none_or(|(known, _)| *known <= position) {
-                    latest = Some((position, before.is_valid(row)));
+                let (position, complete) = (text_at(positions, row).unwrap_or_default(), before.is_valid(row));
+                match &mut latest {
+                    Some(known) if known.position > position => {}
+                    Some(known) if known.position == position => known.complete &= complete,
+                    _ => latest = Some(BeforeImages { position, complete }),
                 }
             }
         }
-        if let Some((_, shown)) = latest {
-            return Ok(shown);
-        }
     }
-    Ok(false)
+    Ok(latest)
 }
 
 fn changes(op: &str) -> bool {

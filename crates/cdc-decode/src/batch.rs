@@ -62,17 +62,12 @@ pub(crate) fn columns(table: &Table, is_change_feed: bool) -> Vec<Spec> {
     columns
 }
 
-/// The type of a key change; that of the whole row where no key is known.
+/// The type of a key change; none where no key is known.
 fn key_change_type(table: &Table) -> Option<DataType> {
     if let Some((from, _)) = &table.key_changes {
         return Some(from.data_type().clone());
     }
-    let bare = |spec: &Spec| Spec::new(spec.name.clone(), spec.data_type.clone());
-    let keys = table.keys.iter().flatten().filter_map(|key| table.specs.iter().find(|spec| spec.name == *key));
-    let mut fields: Vec<Spec> = keys.map(bare).collect();
-    if fields.is_empty() {
-        fields = table.specs.iter().map(bare).collect();
-    }
+    let fields = table.key_fields();
     (!fields.is_empty()).then_some(DataType::Struct(fields))
 }
 

@@ -17,6 +17,7 @@ use crate::layout::{Field, Layout, Slot};
 use crate::position::{Claim, Placed};
 use crate::record::{Header, Record};
 use crate::row::{AboutRow, Found, Halt, Rules, read_row};
+use crate::struct_text;
 use crate::system::SourceRow;
 use crate::template::Block;
 use crate::wire::Wire;
@@ -26,6 +27,8 @@ use crate::wrapped::Opened;
 const NEW_KEY: &str = "__debezium.newkey";
 /// Header of the create half of a key change: the key the row had.
 const OLD_KEY: &str = "__debezium.oldkey";
+/// Why most headers of key changes go to quarantine.
+const UNREADABLE: &str = "cannot be read";
 
 /// What a change did, as `_op` says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,15 +177,12 @@ impl Decoder {
         found: &mut (Found<'r>, Found<'r>),
     ) -> Outcome {
         let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
-        let shown_full = self.shows_full(op, keyless, payload.shape, envelope, row);
-        let trusted = self.declared_full || self.source.sends_full_rows() || shown_full;
+        let nulls_after = if envelope.after == Image::None { 0 } else { found.0.nulls };
+        let trusted = self.trusts_before(keyless, payload.shape, envelope, row, nulls_after);
         match op {
             Op::Read | Op::Create | Op::Update => {
                 if envelope.after == Image::None {
                     return Ok(Verdict::Rejected(ReasonCode::MissingRow, format!("a {} without its row", op.name())));
-                }
-                if payload.shape == Shape::Bare {
-                    self.table.seen_null |= found.0.nulls;
                 }
             }
             Op::Delete => {
@@ -218,25 +218,20 @@ impl Decoder {
         let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction };
         let verdict = self.finish_row(record, row, op, &about, &found.0)?;
         if matches!(verdict, Verdict::Row) {
-            self.shown_full = shown_full;
+            self.see_before(op, row);
         }
         Ok(verdict)
     }
 
-    /// Whether before-images are complete, as far as PostgreSQL's own events have shown by now.
-    ///
-    /// An incomplete before-image holds the key, and in other columns null or, where null is not allowed or there is a
-    /// default, an invented value. So a value in a column that has no default and is known to take nulls was really sent.
-    /// A change of a row that has no key at all can only be sent with its full before-image. An update without
-    /// before-image shows that the table's identity is no longer full.
-    fn shows_full(&mut self, op: Op, keyless: bool, shape: Shape, envelope: &Envelope<'_>, row: usize) -> bool {
-        if self.declared_full || self.source.sends_full_rows() {
-            return self.shown_full;
+    /// Whether an envelope's before-image is the whole old row; see [`crate::before`].
+    fn trusts_before(&mut self, keyless: bool, shape: Shape, envelope: &Envelope<'_>, row: usize, nulls_after: u64) -> bool {
+        if self.needs_no_proof() {
+            return true;
         }
         if envelope.before == Image::None {
-            return self.shown_full && op != Op::Update;
+            return false;
         }
-        if self.shown_full || keyless {
+        if self.shown.are_complete() || keyless {
             return true;
         }
         let Self { plans, bare, table, .. } = &mut *self;
@@ -245,11 +240,26 @@ impl Decoder {
         let Some(fields) = table.before.fields() else { return false };
         layout.fields.iter().any(|field| match field.slot {
             Slot::Column(column) => {
-                let takes_null = if is_bare { column < 64 && table.seen_null >> column & 1 == 1 } else { field.shows_null };
+                let takes_null = if is_bare { column < 64 && nulls_after >> column & 1 == 1 } else { field.shows_null };
                 takes_null && fields.get(column).is_some_and(|(_, values)| values.is_valid(row))
             }
             _ => false,
         })
+    }
+
+    /// Whether before-images are complete by declaration or by the kind of source.
+    pub(crate) fn needs_no_proof(&self) -> bool {
+        self.declared_full || self.source.sends_full_rows()
+    }
+
+    /// After a row of a change stands: what it says of before-images.
+    pub(crate) fn see_before(&mut self, op: Op, row: usize) {
+        if matches!(op, Op::Update | Op::Delete)
+            && !self.needs_no_proof()
+            && let Some(position) = self.tracks.again().and_then(|track| track.last())
+        {
+            self.shown.see(position, self.table.before.is_valid(row));
+        }
     }
 
     /// Takes a row image again, into the business columns.
@@ -622,28 +632,37 @@ impl Decoder {
             // Nulls are filled in later.
             return Ok(None);
         };
-        let broken = || Verdict::Rejected(ReasonCode::BrokenHeader, "the header of a key change cannot be read".to_owned());
+        let broken = |problem: &str| Verdict::Rejected(ReasonCode::BrokenHeader, format!("the header of a key change {problem}"));
         self.learn_keys(record);
         self.table.settle_keys(row);
+        if self.table.key_changes.is_none() {
+            return Ok(Some(broken("comes without a key, and none is declared")));
+        }
         if avro::framed(value) {
             let taken = self.avro_key_change(value, op == Op::Delete, row)?;
-            return Ok((!taken).then(broken));
+            return Ok((!taken).then(|| broken(UNREADABLE)));
         }
         let text = unquoted(value);
-        let Some(text) = utf8(&text) else { return Ok(Some(broken())) };
-        let Some(columns) = self.key_columns(text).ok().flatten() else { return Ok(Some(broken())) };
-        let (layout, at) = columns;
-        let Some((from, to)) = &mut self.table.key_changes else { return Ok(Some(broken())) };
+        let Some(mut text) = utf8(&text).map(Cow::Borrowed) else { return Ok(Some(broken("is not utf-8"))) };
+        if struct_text::is_struct(&text) {
+            let names = record.key.and_then(utf8).and_then(|key| self.key_names(key).ok()).unwrap_or_default();
+            match struct_text::as_json(&text, &names, |name| self.table.find(name).is_some_and(|column| self.table.is_text(column))) {
+                Ok(json) => text = Cow::Owned(json),
+                Err(problem) => return Ok(Some(broken(problem))),
+            }
+        }
+        let Some((layout, at)) = self.key_columns(&text).ok().flatten() else { return Ok(Some(broken(UNREADABLE))) };
+        let Some((from, to)) = &mut self.table.key_changes else { return Ok(Some(broken(UNREADABLE))) };
         let (filled, empty) = if op == Op::Delete { (to, from) } else { (from, to) };
         filled.truncate(row);
         empty.truncate(row);
         filled.fill(row);
         let rules = Rules { policy: tributary_specs::SchemaPolicy::Rescue, undeclared: &[] };
         let mut found = Found::default();
-        let Some(fields) = filled.fields() else { return Ok(Some(broken())) };
-        let read = read_row(&mut self.reader, &mut Cursor::from(text, at), &layout, fields, row, rules, &mut found);
+        let Some(fields) = filled.fields() else { return Ok(Some(broken(UNREADABLE))) };
+        let read = read_row(&mut self.reader, &mut Cursor::from(&text, at), &layout, fields, row, rules, &mut found);
         if read.is_err() || !found.rescued.is_empty() {
-            return Ok(Some(broken()));
+            return Ok(Some(broken("has a value that is none of its column's type")));
         }
         filled.close().map_err(too_large)?;
         Ok(None)

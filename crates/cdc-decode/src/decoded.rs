@@ -165,8 +165,17 @@ pub struct Resume {
     pub columns: Vec<Column>,
     /// The last row (greatest offset) of each topic and partition.
     pub partitions: BTreeMap<(String, i32), LastRow>,
-    /// Whether the table's latest update or delete row has `_before`; read only for PostgreSQL without declared full identity.
-    pub before_images: bool,
+    /// What the table shows of before-images; needed only where `replica_identity` is not declared full.
+    pub before_images: Option<BeforeImages>,
+}
+
+/// The update or delete row of the greatest `_position`, compared as text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BeforeImages {
+    /// Its `_position`.
+    pub position: String,
+    /// Whether it has `_before`; of several rows at that position, whether all have.
+    pub complete: bool,
 }
 
 /// The last row of a partition, as read back from the table.

@@ -8,6 +8,7 @@ use tributary_specs::{Column as Spec, DataType, Decode, ReplicaIdentity, SchemaP
 
 use crate::avro::Avro;
 use crate::batch::{self, Ours};
+use crate::before::Shown;
 use crate::connect::Schema;
 use crate::csv::Csv;
 use crate::decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
@@ -57,7 +58,7 @@ pub struct Decoder {
     /// Whether the feed says that before-images are complete.
     pub(crate) declared_full: bool,
     /// Whether the table has shown that they are.
-    pub(crate) shown_full: bool,
+    pub(crate) shown: Shown,
     /// Flattened: whether deletes come as rows, so that a null value says nothing more.
     pub(crate) deletes_are_rows: bool,
     pub(crate) counts: Counts,
@@ -143,7 +144,7 @@ impl Decoder {
             tracks: Tracks::default(),
             backwards,
             declared_full: feed.replica_identity == ReplicaIdentity::Full,
-            shown_full: false,
+            shown: Shown::default(),
             deletes_are_rows: false,
             counts: Counts::default(),
             scratch: Scratch::default(),
@@ -175,14 +176,12 @@ impl Decoder {
             self.table.held = true;
         }
         if let Some(fields) = keys {
-            let names = fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-            let keyless = names.len() == self.table.specs.len();
-            self.table.resume_keys(fields, (!keyless).then_some(names));
+            self.table.resume_keys(fields);
         }
         for ((topic, partition), LastRow { position, server, source_ts_us }) in resume.partitions {
             *self.tracks.get(&topic, partition) = Track::resumed(&position, server.as_deref(), source_ts_us);
         }
-        self.shown_full = resume.before_images;
+        self.shown = resume.before_images.as_ref().map(Shown::resumed).unwrap_or_default();
     }
 
     /// Names the fields of the CSV records that follow (a file's header line); needed for `Decode::Csv` with a header,
@@ -196,7 +195,8 @@ impl Decoder {
 
     /// Every column of the bronze table as known so far: business columns, then ours.
     ///
-    /// Before the first batch of a feed without declared columns there are no business columns yet.
+    /// Before the first batch of a feed without declared columns there are no business columns yet, and before the keys are
+    /// known, by declaration or from a message, no structs of a key change.
     pub fn columns(&self) -> Vec<Spec> {
         match self.decode {
             Decode::Raw => Raw::columns(),

@@ -2,6 +2,7 @@
 
 mod avro;
 mod batch;
+mod before;
 mod change;
 mod column;
 mod connect;
@@ -26,6 +27,7 @@ mod repeats;
 mod row;
 mod scalar;
 mod source;
+mod struct_text;
 mod system;
 mod table;
 mod template;
@@ -35,7 +37,7 @@ mod wrapped;
 mod zeros;
 
 pub use avro::SchemaId;
-pub use decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
+pub use decoded::{BeforeImages, Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
 pub use decoder::Decoder;
 pub use error::Error;
 pub use propose::{Proposal, Proposed, Shape, propose, propose_csv, shape};

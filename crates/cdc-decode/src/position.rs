@@ -5,6 +5,7 @@
 //! | postgresql | `epoch/commit LSN/LSN`, 20 digits each |
 //! | mysql, mariadb | `epoch/file number/position/row`, 10, 20 and 10 digits |
 //! | sqlserver | `epoch/commit LSN/change LSN/serial`, the LSN texts and 10 digits |
+//! | oracle | `epoch/commit SCN/SCN/number in the transaction`, 20, 20 and 10 digits; (SCN, 0, 0) for a snapshot row |
 //! | any other | `epoch/Kafka offset`, 20 digits |
 //!
 //! PostgreSQL sends a transaction's changes together, in the order of commits; their LSNs overlap with those of other
@@ -27,6 +28,7 @@ pub(crate) enum Kind {
     Postgres,
     MySql,
     SqlServer,
+    Oracle,
     Offset,
 }
 
@@ -64,6 +66,18 @@ impl Position {
         (self.kind == other.kind).then(|| (self.epoch, self.parts).cmp(&(other.epoch, other.parts)))
     }
 
+    /// The order of the texts.
+    pub(crate) fn text_order(&self, other: &Self) -> Ordering {
+        self.compare(other).unwrap_or_else(|| {
+            let text = |position: &Self| {
+                let mut text = Vec::new();
+                position.write(&mut text);
+                text
+            };
+            text(self).cmp(&text(other))
+        })
+    }
+
     /// The text.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         if self.epoch == 0 {
@@ -98,6 +112,13 @@ impl Position {
                 out.push(b'/');
                 digits::<10>(third & 0xffff_ffff, out);
             }
+            Kind::Oracle => {
+                digits::<20>(first, out);
+                out.push(b'/');
+                digits::<20>(second, out);
+                out.push(b'/');
+                digits::<10>(third, out);
+            }
             Kind::Offset => digits::<20>(first, out),
         }
     }
@@ -114,6 +135,7 @@ impl Position {
             ([6, 22, 22, 10], [_, commit, change, serial]) => {
                 Self::sqlserver(parse_lsn(commit.as_bytes())?, parse_lsn(change.as_bytes())?, serial.parse().ok()?)
             }
+            ([6, 20, 20, 10], [_, commit, scn, number_in]) => Self::new(Kind::Oracle, [number(commit)?, number(scn)?, number(number_in)?]),
             ([6, 20], [_, offset]) => Self::new(Kind::Offset, [number(offset)?, 0, 0]),
             _ => return None,
         };
@@ -250,6 +272,11 @@ impl Track {
         }
     }
 
+    /// The last row's place.
+    pub(crate) fn last(&self) -> Option<Position> {
+        self.last
+    }
+
     /// Decides a change's place. Call [`Track::accept`] once its row stands.
     ///
     /// A connector that restarts sends older changes again, at the places and with the source times they had: a place
@@ -364,7 +391,7 @@ fn later(last: Option<Position>, claimed: Position) -> Position {
 fn first(kind: Kind, here: Position) -> Position {
     match kind {
         Kind::Offset => here,
-        Kind::Postgres | Kind::MySql | Kind::SqlServer => Position::new(kind, [0; 3]),
+        Kind::Postgres | Kind::MySql | Kind::SqlServer | Kind::Oracle => Position::new(kind, [0; 3]),
     }
 }
 
@@ -500,11 +527,12 @@ mod tests {
     proptest! {
         #[test]
         fn the_texts_sort_as_the_places_do(a in any::<(u32, u64, u64)>(), b in any::<(u32, u64, u64)>()) {
-            for kind in [Kind::Postgres, Kind::MySql, Kind::SqlServer, Kind::Offset] {
+            for kind in [Kind::Postgres, Kind::MySql, Kind::SqlServer, Kind::Oracle, Kind::Offset] {
                 let make = |(epoch, first, second): (u32, u64, u64)| {
                     let position = match kind {
                         Kind::Postgres => Position::new(kind, [first, second, 0]),
                         Kind::MySql => Position::new(kind, [first % 10_000_000_000, second, second % 10_000_000_000]),
+                        Kind::Oracle => Position::new(kind, [first, second, second % 10_000_000_000]),
                         Kind::SqlServer => Position::sqlserver((first, second as u16), (second, first as u16), epoch),
                         Kind::Offset => Position::new(kind, [first, 0, 0]),
                     };

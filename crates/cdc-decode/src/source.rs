@@ -49,6 +49,12 @@ pub(crate) struct Source {
     pub commit_lsn: Maybe,
     pub change_lsn: Maybe,
     pub event_serial_no: Option<i64>,
+    /// Oracle: the system change number, text or a number.
+    pub scn: Option<u64>,
+    /// Oracle: that of the transaction's commit; of several redo threads the greatest.
+    pub commit_scn: Option<u64>,
+    /// Oracle: which change of its transaction it is.
+    pub tx_seq: Option<i64>,
     /// What follows from the connector; see [`Source::settle`].
     kind: Option<position::Kind>,
     full: bool,
@@ -79,6 +85,9 @@ pub(crate) enum Member {
     CommitLsn,
     ChangeLsn,
     EventSerialNo,
+    Scn,
+    CommitScn,
+    TxSeq,
     /// One that nothing needs.
     Other,
 }
@@ -105,6 +114,9 @@ impl Member {
             b"commit_lsn" => Self::CommitLsn,
             b"change_lsn" => Self::ChangeLsn,
             b"event_serial_no" => Self::EventSerialNo,
+            b"scn" => Self::Scn,
+            b"commit_scn" => Self::CommitScn,
+            b"txSeq" => Self::TxSeq,
             _ => Self::Other,
         }
     }
@@ -132,7 +144,16 @@ impl Block for Source {
             Member::Row => &mut self.row,
             Member::ServerId => &mut self.server_id,
             Member::EventSerialNo => &mut self.event_serial_no,
+            Member::TxSeq => &mut self.tx_seq,
             Member::Sequence => return self.read_sequence(cursor),
+            Member::Scn => {
+                self.scn = read_scn(cursor)?;
+                return Ok(());
+            }
+            Member::CommitScn => {
+                self.commit_scn = read_scn(cursor)?;
+                return Ok(());
+            }
             Member::TxId => return self.read_tx_id(cursor),
             _ => return self.read_text(member, cursor),
         };
@@ -189,6 +210,9 @@ impl Source {
             Member::Row => self.row = whole,
             Member::ServerId => self.server_id = whole,
             Member::EventSerialNo => self.event_serial_no = whole,
+            Member::Scn => self.scn = text.and_then(scn).or(whole.and_then(|number| u64::try_from(number).ok())),
+            Member::CommitScn => self.commit_scn = text.and_then(scn).or(whole.and_then(|number| u64::try_from(number).ok())),
+            Member::TxSeq => self.tx_seq = whole,
             Member::Sequence => self.sequence = text.map_or((None, None), sequence),
             Member::Other => {}
         }
@@ -218,7 +242,7 @@ impl Source {
             cursor.skip()?;
             return Ok(());
         }
-        self.generation += 1;
+        self.generation += u64::from(!matches!(member, Member::Gtid | Member::CommitLsn | Member::ChangeLsn));
         match cursor.peek()? {
             b'"' => text.set(Some(cursor.text()?.resolve(&mut scratch)?)),
             b't' | b'f' if member == Member::Snapshot => text.set(Some(if cursor.boolean()? { b"true" } else { b"false" })),
@@ -276,6 +300,7 @@ impl Source {
             Some(b"postgresql") => Some(position::Kind::Postgres),
             Some(b"mysql" | b"mariadb") => Some(position::Kind::MySql),
             Some(b"sqlserver") => Some(position::Kind::SqlServer),
+            Some(b"oracle") => Some(position::Kind::Oracle),
             Some(_) => Some(position::Kind::Offset),
             None => None,
         };
@@ -339,6 +364,7 @@ impl Source {
             position::Kind::Postgres => self.postgres(snapshot),
             position::Kind::MySql => self.mysql(),
             position::Kind::SqlServer => self.sqlserver(),
+            position::Kind::Oracle => self.oracle(snapshot),
             position::Kind::Offset => Some(Position::new(kind, [u64::try_from(offset).unwrap_or(0), 0, 0])),
         };
         Claim { position, kind, snapshot, ts_us: self.ts_micros() }
@@ -350,6 +376,7 @@ impl Source {
             None if self.lsn.is_some() => position::Kind::Postgres,
             None if self.file.get().is_some() => position::Kind::MySql,
             None if self.commit_lsn.get().is_some() => position::Kind::SqlServer,
+            None if self.scn.is_some() => position::Kind::Oracle,
             None => position::Kind::Offset,
         }
     }
@@ -370,6 +397,17 @@ impl Source {
         Some(Position::new(position::Kind::MySql, [number, number_of(self.pos), number_of(self.row)]))
     }
 
+    fn oracle(&self, snapshot: Snapshot) -> Option<Position> {
+        let scn = self.scn?;
+        let parts = match snapshot {
+            Snapshot::Initial => [scn, 0, 0],
+            Snapshot::No | Snapshot::Incremental => {
+                [self.commit_scn.unwrap_or(scn), scn, u64::try_from(self.tx_seq.unwrap_or(0)).unwrap_or(0)]
+            }
+        };
+        Some(Position::new(position::Kind::Oracle, parts))
+    }
+
     fn sqlserver(&self) -> Option<Position> {
         let commit = parse_lsn(self.commit_lsn.get()?)?;
         let change = match self.change_lsn.get() {
@@ -377,6 +415,23 @@ impl Source {
             None => (0, 0),
         };
         Some(Position::sqlserver(commit, change, u32::try_from(self.event_serial_no.unwrap_or(0)).unwrap_or(0)))
+    }
+}
+
+/// Oracle's change numbers: one, or a list of those of the redo threads with more behind a colon; the greatest.
+fn scn(text: &[u8]) -> Option<u64> {
+    let number = |part: &[u8]| std::str::from_utf8(part.split(|byte| *byte == b':').next()?).ok()?.trim().parse().ok();
+    text.split(|byte| *byte == b',').filter_map(number).max()
+}
+
+fn read_scn(cursor: &mut Cursor<'_>) -> Result<Option<u64>, Broken> {
+    match cursor.peek()? {
+        b'"' => Ok(scn(cursor.text()?.raw)),
+        b'0'..=b'9' => Ok(scn(cursor.number()?.raw)),
+        _ => {
+            cursor.skip()?;
+            Ok(None)
+        }
     }
 }
 

@@ -37,12 +37,8 @@ pub(crate) struct Table {
     pub wires: Vec<Wire>,
     /// Columns that nobody declared: read from bare JSON as they came.
     pub undeclared: Vec<bool>,
-    /// Which of the first 64 columns have been null in a complete row without schema, a bit each.
-    pub seen_null: u64,
     /// Whether the columns are given and only change by the policy.
     pub held: bool,
-    /// Whether the struct of a key change has every column, because the source has no key.
-    keyless: bool,
     policy: SchemaPolicy,
     plain: bool,
     flattened: bool,
@@ -64,9 +60,7 @@ impl Table {
             keys: None,
             wires: Vec::new(),
             undeclared: Vec::new(),
-            seen_null: 0,
             held: false,
-            keyless: false,
             policy,
             plain,
             flattened,
@@ -83,10 +77,6 @@ impl Table {
         column.fill(rows);
         let inner = Spec::new(spec.name.clone(), spec.data_type.clone());
         self.before.add_field(&inner);
-        if let (true, Some((from, to))) = (self.keyless, &mut self.key_changes) {
-            from.add_field(&inner);
-            to.add_field(&inner);
-        }
         self.rows.push((spec.name.clone(), column));
         self.specs.push(spec);
         self.wires.push(wire);
@@ -109,13 +99,17 @@ impl Table {
         }
     }
 
-    /// The table's own shape of a key change, and the keys it tells; `None` = the whole row is the key.
-    pub(crate) fn resume_keys(&mut self, fields: Vec<Spec>, keys: Option<Vec<String>>) {
-        self.keyless = keys.is_none();
-        if self.keys.is_none() {
-            self.keys = keys;
+    /// The table's own shape of a key change, and the keys it tells. One of every column tells none.
+    pub(crate) fn resume_keys(&mut self, fields: Vec<Spec>) {
+        if self.keys.is_none() && fields.len() < self.specs.len() {
+            self.keys = Some(fields.iter().map(|field| field.name.clone()).collect());
         }
         self.shape_key_changes(fields, 0);
+    }
+
+    /// Whether a column holds text.
+    pub(crate) fn is_text(&self, column: usize) -> bool {
+        self.specs.get(column).is_some_and(|spec| spec.data_type == DataType::String)
     }
 
     /// How a column whose type came from values is read.
@@ -130,19 +124,20 @@ impl Table {
         }
     }
 
-    /// Settles what a key change looks like: the key columns, or every column where a source has no key.
-    pub(crate) fn settle_keys(&mut self, rows: usize) {
-        if self.key_changes.is_some() || self.specs.is_empty() {
-            return;
-        }
-        let bare = |spec: &Spec| Spec::new(spec.name.clone(), spec.data_type.clone());
+    /// The key columns, as far as known.
+    pub(crate) fn key_fields(&self) -> Vec<Spec> {
         let keys = self.keys.iter().flatten().filter_map(|key| self.specs.iter().find(|spec| spec.name == *key));
-        let mut fields: Vec<Spec> = keys.map(bare).collect();
-        self.keyless = fields.is_empty();
-        if self.keyless {
-            fields = self.specs.iter().map(bare).collect();
+        keys.map(|spec| Spec::new(spec.name.clone(), spec.data_type.clone())).collect()
+    }
+
+    /// Settles what a key change looks like once the keys are known: the key columns.
+    pub(crate) fn settle_keys(&mut self, rows: usize) {
+        if self.key_changes.is_none() {
+            let fields = self.key_fields();
+            if !fields.is_empty() {
+                self.shape_key_changes(fields, rows);
+            }
         }
-        self.shape_key_changes(fields, rows);
     }
 
     fn shape_key_changes(&mut self, fields: Vec<Spec>, rows: usize) {

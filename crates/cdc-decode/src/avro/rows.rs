@@ -172,8 +172,7 @@ impl Decoder {
             self.avro_before(before, row, &mut found.1)?;
         }
         let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
-        let shown_full = self.avro_shows_full(op, keyless, before, row);
-        let trusted = self.declared_full || self.source.sends_full_rows() || shown_full;
+        let trusted = self.avro_trusts_before(keyless, before, row);
         match op {
             Op::Read | Op::Create | Op::Update => match after {
                 Some(after) => self.avro_image(after, row, &mut found.0)?,
@@ -201,18 +200,18 @@ impl Decoder {
         };
         let verdict = self.finish_row(record, row, op, &about, &found.0)?;
         if matches!(verdict, Verdict::Row) {
-            self.shown_full = shown_full;
+            self.see_before(op, row);
         }
         Ok(verdict)
     }
 
-    /// As `shows_full` of JSON: whether before-images are complete, as far as PostgreSQL's own events have shown by now.
-    fn avro_shows_full(&mut self, op: Op, keyless: bool, before: Option<Image<'_>>, row: usize) -> bool {
-        if self.declared_full || self.source.sends_full_rows() {
-            return self.shown_full;
+    /// As `trusts_before` of JSON: whether a before-image is the whole old row.
+    fn avro_trusts_before(&mut self, keyless: bool, before: Option<Image<'_>>, row: usize) -> bool {
+        if self.needs_no_proof() {
+            return true;
         }
-        let Some(before) = before else { return self.shown_full && op != Op::Update };
-        if self.shown_full || keyless {
+        let Some(before) = before else { return false };
+        if self.shown.are_complete() || keyless {
             return true;
         }
         let Some(fields) = self.table.before.fields() else { return false };

@@ -26,8 +26,8 @@ impl Replica {
         let types: BTreeMap<&str, &str> = table.columns.iter().map(|column| (column.name.as_str(), column.sql_type.as_str())).collect();
         let ops = batch.column_by_name("_op").unwrap().as_string::<i32>();
         let unavailable = batch.column_by_name("_unavailable").unwrap().as_list::<i32>();
-        let from = batch.column_by_name("_key_changed_from").unwrap().as_struct();
-        let to = batch.column_by_name("_key_changed_to").unwrap().as_struct();
+        // They are not there where no key is known.
+        let [from, to] = ["_key_changed_from", "_key_changed_to"].map(|name| batch.column_by_name(name).map(|column| column.as_struct()));
         let before = batch.column_by_name("_before").unwrap().as_struct();
         for at in 0..batch.num_rows() {
             if table.primary_key.is_empty() && matches!(ops.value(at), "update" | "delete") {
@@ -57,13 +57,13 @@ impl Replica {
                 "delete" if table.primary_key.is_empty() => {}
                 "delete" => {
                     let old = self.rows.remove(&key);
-                    if let (true, Some(old)) = (to.is_valid(at), old) {
+                    if let (true, Some(old)) = (to.is_some_and(|to| to.is_valid(at)), old) {
                         self.moving.insert(key, old);
                     }
                 }
                 _ if table.primary_key.is_empty() => self.bag.push(row),
                 _ => {
-                    let old_key = from.is_valid(at).then(|| key_of(from, at, table, &types));
+                    let old_key = from.filter(|from| from.is_valid(at)).map(|from| key_of(from, at, table, &types));
                     let old = match &old_key {
                         Some(old_key) => self.moving.get(old_key).or_else(|| self.rows.get(old_key)),
                         None => self.rows.get(&key),

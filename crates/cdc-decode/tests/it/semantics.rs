@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tributary_cdc_decode::{Decoder, Error, IgnoreReason, LastRow, ReasonCode, Resume};
+use tributary_cdc_decode::{BeforeImages, Decoder, Error, IgnoreReason, LastRow, ReasonCode, Resume};
 use tributary_specs::{Decode, ReplicaIdentity};
 
 use crate::capture::{Event, events};
@@ -151,9 +151,60 @@ fn both_halves_of_a_key_change_are_found_by_their_headers_however_these_are_writ
 
 #[test]
 fn a_key_change_whose_header_cannot_be_read_goes_to_quarantine() {
-    let half = with_header(event(0, Some(&json!({"id": 2})), Some(&create(1, &json!({"id": 2})))), "__debezium.oldkey", "Struct{id=1}");
-    let decoded = decode(&table(), &[half]);
-    assert_eq!(decoded.rejects[0].reason, ReasonCode::BrokenHeader);
+    for (header, problem) in [
+        ("Struct{id=Struct{scale=0,value=java.nio.HeapByteBuffer[pos=0 lim=1 cap=1]}}", "header.converter"),
+        ("Struct{other=1}", "header.converter"),
+        ("Struct{id=one}", "none of its column's type"),
+        ("id is 1", "cannot be read"),
+    ] {
+        let half = with_header(event(0, Some(&json!({"id": 2})), Some(&create(1, &json!({"id": 2})))), "__debezium.oldkey", header);
+        let decoded = decode(&table(), &[half]);
+        let [reject] = decoded.rejects.as_slice() else { panic!("{header}: {:?}", decoded.rejects) };
+        assert_eq!(reject.reason, ReasonCode::BrokenHeader);
+        assert!(reject.message.contains(problem), "{header}: {}", reject.message);
+    }
+}
+
+#[test]
+fn a_key_change_whose_header_is_a_struct_as_text_is_read_where_the_keys_are_simple() {
+    let columns = columns("area string\nno long\ntitle string");
+    let key = |area: &str, no: i64| json!({"area": area, "no": no});
+    let old = envelope("d", &json!({"area": "a,no", "no": 1, "title": null}), &NULL, &postgres(11));
+    let new = create(11, &json!({"area": "b", "no": 2, "title": "x"}));
+    let decoded = decode(
+        &feed(Decode::Debezium, columns),
+        &[
+            with_header(event(0, Some(&key("a,no", 1)), Some(&old)), "__debezium.newkey", "Struct{area=b,no=2}"),
+            with_header(event(1, Some(&key("b", 2)), Some(&new)), "__debezium.oldkey", "Struct{area=a,no,no=1}"),
+        ],
+    );
+    assert!(decoded.rejects.is_empty(), "{:?}", decoded.rejects);
+    assert_eq!(cells(&decoded.batch, "_key_changed_to"), ["{area: b, no: 2}", "∅"]);
+    assert_eq!(cells(&decoded.batch, "_key_changed_from"), ["∅", "{area: a,no, no: 1}"]);
+}
+
+#[test]
+fn the_structs_of_a_key_change_hold_the_key_columns_and_come_once_these_are_known() {
+    let names = |decoder: &Decoder| {
+        let columns = decoder.columns();
+        columns
+            .into_iter()
+            .filter(|column| column.name.starts_with("_key_changed"))
+            .map(|column| column.data_type.to_string())
+            .collect::<Vec<_>>()
+    };
+    let mut decoder = Decoder::new(&table()).unwrap();
+    assert!(names(&decoder).is_empty(), "no key is declared and none has come");
+    decode_with(&mut decoder, &[event(0, None, Some(&envelope("t", &NULL, &NULL, &postgres(1))))]);
+    assert!(names(&decoder).is_empty(), "a truncate has no key");
+    decode_with(&mut decoder, &[event(1, Some(&json!({"id": 1})), Some(&create(2, &json!({"id": 1}))))]);
+    assert_eq!(names(&decoder), ["struct<id:long>"; 2]);
+    let mut resumed = Decoder::new(&table()).unwrap();
+    resumed.resume(Resume { columns: decoder.columns(), ..Resume::default() });
+    assert_eq!(names(&resumed), ["struct<id:long>"; 2]);
+    let mut declared = table();
+    declared.keys = vec!["title".to_owned()];
+    assert_eq!(names(&Decoder::new(&declared).unwrap()), ["struct<title:string>"; 2]);
 }
 
 #[test]
@@ -189,21 +240,34 @@ fn a_complete_before_image_is_taken_where_the_feed_or_the_connector_says_so() {
 }
 
 #[test]
-fn a_table_shows_by_a_value_in_a_nullable_column_that_its_before_images_are_complete() {
+fn an_update_shows_by_a_value_it_sets_to_null_that_before_images_are_complete() {
     let mut decoder = Decoder::new(&table()).unwrap();
     let key = json!({"id": 5});
     let delete = |lsn| event(lsn, Some(&key), Some(&envelope("d", &json!({"id": 5, "title": "t", "body": "b"}), &NULL, &postgres(lsn))));
-    let decoded = decode_with(&mut decoder, &[delete(1)]);
-    assert_eq!(cells(&decoded.batch, "title"), ["∅"], "nothing has been shown yet");
-    let nullable = event(2, Some(&key), Some(&create(2, &json!({"id": 5, "title": null, "body": "b"}))));
-    let decoded = decode_with(&mut decoder, &[nullable, delete(3)]);
-    assert_eq!(cells(&decoded.batch, "title"), ["∅", "t"], "title takes nulls, so its value was sent");
-    let no_longer = event(4, Some(&key), Some(&envelope("u", &NULL, &json!({"id": 5, "title": "t", "body": null}), &postgres(4))));
-    let decoded = decode_with(&mut decoder, &[no_longer]);
-    assert_eq!(cells(&decoded.batch, "_before"), ["∅"]);
-    let key_only = event(5, Some(&key), Some(&envelope("d", &json!({"id": 5, "title": null, "body": null}), &NULL, &postgres(5))));
-    let decoded = decode_with(&mut decoder, &[key_only]);
-    assert_eq!(cells(&decoded.batch, "_before"), ["∅"], "an update without before-image took the trust back");
+    let update = |lsn, before: &Value, after: &Value| event(lsn, Some(&key), Some(&envelope("u", before, after, &postgres(lsn))));
+    let row = json!({"id": 5, "title": "t", "body": "b"});
+    let decoded = decode_with(&mut decoder, &[delete(1), update(2, &row, &row)]);
+    assert_eq!(cells(&decoded.batch, "_before"), ["∅", "∅"], "nothing has been shown yet");
+    let emptied = update(3, &row, &json!({"id": 5, "title": null, "body": "b"}));
+    let decoded = decode_with(&mut decoder, &[emptied, delete(4)]);
+    assert_eq!(cells(&decoded.batch, "_before"), ["{id: 5, title: t, body: b}"; 2], "title takes nulls, so its value was sent");
+    assert_eq!(cells(&decoded.batch, "title"), ["∅", "t"]);
+    let decoded = decode_with(&mut decoder, &[update(2, &NULL, &row), delete(5)]);
+    assert_eq!(cells(&decoded.batch, "title"), ["t", "t"], "an older change takes nothing back");
+    let decoded = decode_with(&mut decoder, &[update(6, &NULL, &row), delete(7)]);
+    assert_eq!(cells(&decoded.batch, "_before"), ["∅", "∅"], "an update without before-image took the trust back");
+}
+
+#[test]
+fn a_schema_with_nullable_columns_shows_it_at_once() {
+    let fields = json!([{"type": "int64", "optional": false, "field": "id"}, {"type": "string", "optional": true, "field": "title"}]);
+    let delete = |title: Value| {
+        let change = envelope("d", &json!({"id": 5, "title": title}), &NULL, &postgres(1));
+        let decoded = decode(&feed(Decode::Debezium, Vec::new()), &[event(1, Some(&json!({"id": 5})), Some(&wrapped(&fields, &change)))]);
+        cells(&decoded.batch, "_before").remove(0)
+    };
+    assert_eq!(delete(json!("t")), "{id: 5, title: t}");
+    assert_eq!(delete(NULL), "∅");
 }
 
 #[test]
@@ -220,7 +284,7 @@ fn a_restart_goes_on_with_what_the_table_says() {
             ("shop.public.t".to_owned(), 0),
             LastRow { position: position.clone(), server: None, source_ts_us: Some(1_770_112_800_100_000) },
         )]),
-        before_images: true,
+        before_images: Some(BeforeImages { position: position.clone(), complete: true }),
     });
     let mut source = postgres(0);
     source.as_object_mut().unwrap().remove("lsn");
@@ -273,7 +337,10 @@ fn positions_sort_as_the_source_does() {
             ],
             "000000/00000027:00000ac0:0002/00000000:00000000:0000/0000000000",
         ),
-        (vec![json!({"connector": "oracle", "scn": "1"}), json!({"connector": "oracle", "scn": "0"})], "000000/00000000000000000000"),
+        (
+            vec![json!({"connector": "db2", "change_lsn": "1"}), json!({"connector": "db2", "change_lsn": "0"})],
+            "000000/00000000000000000000",
+        ),
     ] {
         let events: Vec<_> = sources
             .iter()
