@@ -8,7 +8,7 @@ use crate::feeds::{columns, feed};
 use crate::message::{cells, create, decode, decode_with, event, type_of, wrapped};
 
 /// Decodes values of one field with a schema block; gives the column's type and the values.
-fn typed(schema: &Value, values: &[Value]) -> (String, Vec<String>) {
+pub fn typed(schema: &Value, values: &[Value]) -> (String, Vec<String>) {
     let (decoder, decoded) = field(schema, values);
     assert!(decoded.rejects.is_empty(), "{:?}", decoded.rejects);
     (type_of(&decoder, "x"), cells(&decoded.batch, "x"))
@@ -28,7 +28,7 @@ fn field(schema: &Value, values: &[Value]) -> (Decoder, Decoded) {
     (decoder, decoded)
 }
 
-fn named(kind: &str, name: &str) -> Value {
+pub fn named(kind: &str, name: &str) -> Value {
     json!({"type": kind, "name": name, "version": 1})
 }
 
