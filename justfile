@@ -48,9 +48,9 @@ _e2e-built:
     tests/services/install.sh core
     scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-e2e --bins
 
-# Run one benchmark (release build): decode.
+# Run one benchmark (release build): decode, bronze.
 bench NAME *ARGS:
-    cargo run --quiet --release -p tributary-bench --bin {{NAME}} -- {{ARGS}}
+    scripts/bench {{NAME}} {{ARGS}}
 
 # Run the laws (properties and model tests) for a time each.
 laws SECONDS="30":
