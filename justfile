@@ -24,6 +24,12 @@ test:
 test-fast:
     scripts/test fast
 
+# What takes long or heavy servers: the services themselves, the chain in a longer fire, the DAG in a real Airflow.
+test-slow: _e2e-built
+    tests/services/selftest.sh
+    just fire 10
+    tests/services/dag.sh
+
 # Recorded changes of a real Postgres and a real MariaDB become bronze, silver and gold; silver is compared with the databases.
 demo *ARGS:
     cargo run --quiet -p tributary-cli --bin tributary -- demo {{ARGS}}
