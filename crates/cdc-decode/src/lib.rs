@@ -40,5 +40,5 @@ pub use avro::SchemaId;
 pub use decoded::{BeforeImages, Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume, SchemaChange};
 pub use decoder::Decoder;
 pub use error::Error;
-pub use propose::{Proposal, Proposed, Shape, propose, propose_csv, shape};
+pub use propose::{Proposal, Proposed, Shape, form_of_avro, propose, propose_csv, shape};
 pub use record::{Header, Record};

@@ -10,7 +10,7 @@ mod yaml;
 
 use tributary_specs::{DataType, Decode, Encoding};
 
-pub use shape::{Shape, shape};
+pub use shape::{Shape, form_of_avro, shape};
 
 use crate::decoder::Decoder;
 use crate::json::Cursor;

@@ -4,6 +4,7 @@ use tributary_specs::Decode;
 
 use crate::avro::framed;
 use crate::change::{images as image_places, names, utf8};
+use crate::decoder::Decoder;
 use crate::ignored;
 use crate::json::{Broken, Cursor, Kind};
 use crate::record::Record;
@@ -50,7 +51,7 @@ fn of_record(record: &Record<'_>) -> Option<Shape> {
     let has = |name: &str| members.iter().any(|member| member == name);
     let decode = if has("op") && (has("after") || has("before")) {
         Decode::Debezium
-    } else if ["__op", "__deleted", "__lsn", "__source_ts_ms", "__table"].iter().any(|name| has(name)) || has_schema {
+    } else if FLATTENED.iter().any(|name| has(name)) || has_schema {
         Decode::DebeziumFlattened
     } else {
         Decode::Json
@@ -63,6 +64,25 @@ fn of_record(record: &Record<'_>) -> Option<Shape> {
 fn is_signal(value: &[u8], at: usize) -> bool {
     ignored::is_signal(&mut Cursor::from(value, at)).unwrap_or(false)
 }
+
+/// How the framed values of these records are to be decoded, by the first schema among them that the decoder has learned; `None` = there is none.
+pub fn form_of_avro(decoder: &Decoder, records: &[Record<'_>]) -> Option<Decode> {
+    let names = records.iter().filter_map(|record| record.value).find_map(|value| {
+        let names = decoder.avro_key_names(value);
+        (!names.is_empty()).then_some(names)
+    })?;
+    let has = |name: &str| names.iter().any(|known| known == name);
+    Some(if has("op") && (has("after") || has("before")) {
+        Decode::Debezium
+    } else if FLATTENED.iter().any(|name| has(name)) {
+        Decode::DebeziumFlattened
+    } else {
+        Decode::Avro
+    })
+}
+
+/// Fields that flattening adds, a usual one of which tells the form.
+const FLATTENED: [&str; 5] = ["__op", "__deleted", "__lsn", "__source_ts_ms", "__table"];
 
 /// Where the object of a message begins, and whether a schema stands beside it.
 fn payload(value: &[u8]) -> Option<(usize, bool)> {

@@ -122,3 +122,26 @@ fn messages_that_are_no_rows_propose_nothing() {
         assert_eq!(shape(&[record(topic, value)]), None, "{topic}");
     }
 }
+
+#[test]
+fn the_form_of_avro_is_told_by_its_schema() {
+    use tributary_cdc_decode::{SchemaId, form_of_avro};
+    let record = |fields: &str| format!(r#"{{"type":"record","name":"R","fields":[{fields}]}}"#);
+    let field = |name: &str| format!(r#"{{"name":"{name}","type":"string"}}"#);
+    let value = [0, 0, 0, 0, 1, 2, b'x', 2, b'x', 2, b'x'];
+    let records = [Record::line_of_file("f", 1, &value)];
+    for (names, form) in [
+        (["op", "before", "after"], Decode::Debezium),
+        (["id", "name", "__op"], Decode::DebeziumFlattened),
+        (["id", "name", "op"], Decode::Avro),
+    ] {
+        let mut decoder = Decoder::new(&feed(Decode::Avro, Vec::new())).unwrap();
+        assert_eq!(form_of_avro(&decoder, &records), None);
+        decoder.learn_schema(SchemaId(1), &record(&names.map(field).join(",")), &[]).unwrap();
+        assert_eq!(form_of_avro(&decoder, &records), Some(form));
+        if form == Decode::Avro {
+            let text = propose(shape(&records).unwrap(), &records, &mut decoder).to_yaml("f", "bronze.f", &files("t"));
+            assert!(text.contains("decode: avro\n") && text.contains("{ name: op, type: string }"), "{text}");
+        }
+    }
+}
