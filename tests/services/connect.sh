@@ -52,16 +52,16 @@ running() {
 
 # Sends a configuration; 409 means that the worker's group is not settled yet, anything else is an answer.
 put_config() {
-  status="$(curl -sS -m 30 -o "$run/connect/answer" -w '%{http_code}' -X PUT -H 'Content-Type: application/json' --data-binary "$2" \
+  status="$(curl -sS -m 90 -o "$run/connect/answer" -w '%{http_code}' -X PUT -H 'Content-Type: application/json' --data-binary "$2" \
     "$CONNECT_URL/connectors/$1/config")" && [ "$status" != 409 ]
 }
 
 register() {
   local name="$1" body; shift
   body="$(python3 "$here/connector_config.py" "$name" "$@")"
-  wait_until connect 60 put_config "$name" "$body"
+  wait_until connect "$start_limit" put_config "$name" "$body"
   [ "$status" -lt 300 ] || fail "connector $name was refused ($status): $(cat "$run/connect/answer")"
-  wait_until connect 60 running "$name"
+  wait_until connect "$start_limit" running "$name"
 }
 
 case "${1:-}" in
