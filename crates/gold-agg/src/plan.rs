@@ -15,8 +15,18 @@ pub(crate) struct InputState {
     pub version: u64,
     /// The version the view records.
     pub recorded: Option<i64>,
+    /// Which table it is, and which one the view records; none by a release that did not record it.
+    pub identity: i64,
+    pub recorded_identity: Option<i64>,
     /// Whether any commit after the recorded version changed rows, as far as the log says.
     pub rows_changed: bool,
+}
+
+impl InputState {
+    /// Whether it is another table than the one the view was made from: versions of the two say nothing about each other.
+    pub(crate) fn is_made_again(&self) -> bool {
+        self.recorded_identity.is_some_and(|recorded| recorded != self.identity)
+    }
 }
 
 /// What a run does.
@@ -67,14 +77,15 @@ pub(crate) fn reason_for_full(why: &str, refresh: Refresh) -> String {
 
 fn went_back(input: &InputState) -> Option<WentBack> {
     let recorded = input.recorded?;
-    let behind = i64::try_from(input.version).is_ok_and(|latest| latest < recorded);
+    let behind = !input.is_made_again() && i64::try_from(input.version).is_ok_and(|latest| latest < recorded);
     behind.then(|| WentBack { table: input.table.clone(), recorded, latest: input.version })
 }
 
 fn moved(input: &InputState) -> Option<String> {
-    let InputState { table, version, recorded, rows_changed } = input;
+    let InputState { table, version, recorded, rows_changed, .. } = input;
     match recorded {
         None => Some(format!("{table} is a new input")),
+        Some(_) if input.is_made_again() => Some(format!("{table} was made again")),
         Some(recorded) if *rows_changed => Some(format!("{table} moved from version {recorded} to {version}")),
         Some(_) => None,
     }
@@ -153,7 +164,7 @@ mod tests {
     use super::*;
 
     fn input(recorded: Option<i64>, version: u64, rows_changed: bool) -> InputState {
-        InputState { table: TableName::new("silver", "orders"), version, recorded, rows_changed }
+        InputState { table: TableName::new("silver", "orders"), version, recorded, identity: 1, recorded_identity: Some(1), rows_changed }
     }
 
     fn definition(asks_for_time: bool) -> Definition {
@@ -180,6 +191,16 @@ mod tests {
     fn an_input_that_went_back_stops_the_view() {
         let back = WentBack { table: TableName::new("silver", "orders"), recorded: 9, latest: 3 };
         assert_eq!(decide(Some(&definition(false)), "d", &[input(Some(9), 3, false)]), Err(back));
+    }
+
+    #[test]
+    fn an_input_made_again_is_read_anew_whatever_its_version() {
+        for version in [3, 9, 12] {
+            let again = InputState { recorded_identity: Some(2), ..input(Some(9), version, false) };
+            assert_eq!(decide(Some(&definition(false)), "d", &[again]), refresh("silver.orders was made again"), "{version}");
+        }
+        let unrecorded = InputState { recorded_identity: None, ..input(Some(9), 9, false) };
+        assert_eq!(decide(Some(&definition(false)), "d", &[unrecorded]), Ok(Decision::Nothing("no input moved".to_owned())));
     }
 
     #[test]

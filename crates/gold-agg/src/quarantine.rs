@@ -142,7 +142,10 @@ impl<'a> Quarantine<'a> {
             let expected = table.progress(app_id).await.map_err(acted("reading"))?;
             progress.push(Progress { app_id: app_id.clone(), expected, version: *version });
         }
-        let commit = Commit { operation: Operation::Overwrite, adds, removes, progress, reads: Reads::WholeTable, ..Commit::default() };
+        // An input that was made again counts from zero once more.
+        let rewinds = progress.iter().any(|progress| progress.expected.is_some_and(|expected| progress.version < expected));
+        let commit =
+            Commit { operation: Operation::Overwrite, adds, removes, progress, rewinds, reads: Reads::WholeTable, ..Commit::default() };
         table.commit(commit).await.map(Some).map_err(acted("committing to"))
     }
 }

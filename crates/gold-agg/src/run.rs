@@ -78,6 +78,11 @@ fn app_id(source: &TableName) -> String {
     format!("tributary:source:{source}")
 }
 
+/// The same for what tells which table that input is.
+fn id_app_id(source: &TableName) -> String {
+    format!("tributary:source-id:{source}")
+}
+
 struct Run<'a> {
     lake: &'a Lake,
     spec: &'a GoldSpec,
@@ -89,6 +94,9 @@ impl Run<'_> {
         self.ensure_wanted()?;
         // The view first: then no input can be older than the version the view was made from.
         let there = self.open(&self.spec.table).await?;
+        if let Some(table) = &there {
+            table.ensure_writable().map_err(Error::lake("writing", &self.spec.table))?;
+        }
         let inputs = self.inputs().await?;
         let states = self.states(there.as_ref(), &inputs).await?;
         let made = match &there {
@@ -181,14 +189,26 @@ impl Run<'_> {
     async fn states(&self, there: Option<&Table>, inputs: &[Table]) -> Result<Vec<InputState>> {
         let mut states = Vec::new();
         for input in inputs {
-            let recorded = match there {
-                Some(table) => table.progress(&app_id(input.name())).await.map_err(Error::lake("reading", &self.spec.table))?,
-                None => None,
+            let recorded = self.recorded(there, &app_id(input.name())).await?;
+            let mut state = InputState {
+                table: input.name().clone(),
+                version: input.version(),
+                recorded,
+                identity: input.identity(),
+                recorded_identity: self.recorded(there, &id_app_id(input.name())).await?,
+                rows_changed: false,
             };
-            let rows_changed = rows_changed(input, recorded).await?;
-            states.push(InputState { table: input.name().clone(), version: input.version(), recorded, rows_changed });
+            state.rows_changed = state.is_made_again() || rows_changed(input, recorded).await?;
+            states.push(state);
         }
         Ok(states)
+    }
+
+    async fn recorded(&self, there: Option<&Table>, app_id: &str) -> Result<Option<i64>> {
+        match there {
+            Some(table) => table.progress(app_id).await.map_err(Error::lake("reading", &self.spec.table)),
+            None => Ok(None),
+        }
     }
 
     async fn refresh(&self, there: Option<Table>, inputs: &[Table], states: &[InputState], report: &mut DatasetReport) -> Result<Ended> {
@@ -306,7 +326,10 @@ impl Run<'_> {
             return Err(Error::Expectation { table: self.spec.table.clone(), expectation: rule.name.clone(), rows });
         }
         self.ensure_wanted()?;
-        let positions: Vec<(String, i64)> = states.iter().map(|state| (app_id(&state.table), version_of(state))).collect();
+        let positions: Vec<(String, i64)> = states
+            .iter()
+            .flat_map(|state| [(app_id(&state.table), version_of(state)), (id_app_id(&state.table), state.identity)])
+            .collect();
         let refused = quarantine.finish().await?;
         let rows_quarantined = quarantine.rows;
         if let Some(why) = quarantine.commit(refused, &positions).await?.and_then(lost) {
@@ -328,6 +351,7 @@ impl Run<'_> {
             metrics: BTreeMap::from([("numOutputRows".to_owned(), u64::to_string(&rows_out))]),
             ..Commit::default()
         };
+            rewinds: states.iter().any(InputState::is_made_again),
         let outcome = target.table.commit(commit).await.map_err(Error::lake("committing to", &self.spec.table))?;
         let CommitOutcome::Committed { version } = outcome else {
             return Ok(Ended::Lost(lost(outcome).unwrap_or_default()));
@@ -348,8 +372,12 @@ impl Run<'_> {
     }
 
     fn progress(&self, states: &[InputState]) -> Vec<Progress> {
-        let of = |state: &InputState| Progress { app_id: app_id(&state.table), expected: state.recorded, version: version_of(state) };
-        states.iter().map(of).collect()
+        let of = |state: &InputState| {
+            let reached = Progress { app_id: app_id(&state.table), expected: state.recorded, version: version_of(state) };
+            let table = Progress { app_id: id_app_id(&state.table), expected: state.recorded_identity, version: state.identity };
+            [Some(reached), (table.expected != Some(table.version)).then_some(table)]
+        };
+        states.iter().flat_map(of).flatten().collect()
     }
 }
 

@@ -306,7 +306,8 @@ impl Fault for Error {
             | Self::NoInstant { table, .. }
             | Self::NotAppendOnly { table, .. }
             | Self::Range { table, .. } => Some(format!("tributary show history {table}")),
-            Self::Unknown { table, .. } => Some(format!("tributary show history {table}")),
+            Self::Unknown { table, .. } | Self::Unsupported { table, .. } => Some(format!("tributary show history {table}")),
+            Self::Root { .. } | Self::Denied { .. } => Some("tributary doctor".to_owned()),
             _ => None,
         }
     }

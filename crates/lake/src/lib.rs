@@ -33,6 +33,7 @@ mod expression;
 mod file;
 mod file_scan;
 mod history;
+mod identity;
 mod ids;
 mod lake;
 mod limit_above;

@@ -18,7 +18,7 @@ use tributary_specs::{Check, Column, TableName};
 use crate::action::Action;
 use crate::log::{Log, Opened};
 use crate::state::State;
-use crate::{Commit, CommitOutcome, DataFile, Error, Lake, Result, align, history, live_files, provider, read_files, transact};
+use crate::{Commit, CommitOutcome, DataFile, Error, Lake, Result, align, history, identity, live_files, provider, read_files, transact};
 
 /// What of a table is read.
 #[derive(Debug, Clone, Default)]
@@ -102,6 +102,20 @@ impl Table {
     /// The version of this snapshot.
     pub fn version(&self) -> u64 {
         self.inner.state.version
+    }
+
+    /// Tells the table from every other one, also from one made again under its name: 63 bits of its metadata's id. Versions count
+    /// within one identity.
+    pub fn identity(&self) -> i64 {
+        identity::of(&self.inner.state.metadata.id)
+    }
+
+    /// Whether rows can be written to it, to be asked before the work that would be in vain.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when writing needs something this program does not know, by name.
+    pub fn ensure_writable(&self) -> Result<()> {
+        self.inner.state.ensure_writable(self.name())
     }
 
     /// Its columns as Arrow types: timestamps in µs (`UTC` or without zone), text as `Utf8`, decimals as `Decimal128`. Fields carry

@@ -42,7 +42,7 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     if findings.rows == 0 {
         return attempt.no_rows(intake.target).await;
     }
-    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
+    if let Some(lost) = attempt.set_aside(intake, &findings).await? {
         return Ok(Ended::Lost(lost));
     }
     let (table, adds) = match open {
@@ -53,7 +53,7 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     let commit = Commit {
         operation: Operation::Write,
         adds,
-        progress: vec![attempt.source_progress()],
+        progress: attempt.source_progress(intake.source),
         schema: intake.target.grows.then(|| intake.target.columns.clone()),
         reads: Reads::BlindAppend,
         ..Commit::default()

@@ -165,10 +165,9 @@ pub enum Error {
         /// The query's type.
         query: Box<str>,
     },
-    /// The table's position is above the source's latest version: the source was made again or restored.
-    #[error(
-        "`{table}` has consumed version {position} of `{source_table}`, whose latest is {latest}: the source was made again or restored"
-    )]
+    /// The source is not the table that was consumed: it was made again, or its latest version is below the one consumed, because it
+    /// was restored from a copy. What its versions hold now cannot be told from what the target has.
+    #[error("{}", of_another_source(table, source_table, *position, *latest, *made_again))]
     SourceWentBack {
         /// The dataset.
         table: TableName,
@@ -178,6 +177,20 @@ pub enum Error {
         position: i64,
         /// What is there.
         latest: u64,
+        /// Whether what is there is another table of the same name.
+        made_again: bool,
+    },
+    /// What the target retains beside its rows is not there as the target was planned on it. Without it deleted rows would come back.
+    #[error(
+        "`{state}`, by which `{table}` remembers its deletes, {lost}: bring it back, or take the folders of `{table}` and `{state}` away and run, which builds them anew"
+    )]
+    StateLost {
+        /// The dataset.
+        table: TableName,
+        /// The state table.
+        state: Box<TableName>,
+        /// What of it is lost.
+        lost: String,
     },
     /// The `_state` table of this name belongs to another dataset.
     #[error("`{state}` holds the state of `{owner}`, not of `{table}`: two datasets of one name cannot share it")]
@@ -234,6 +247,17 @@ pub enum Error {
         /// What Arrow says, values left out.
         reason: String,
     },
+}
+
+fn of_another_source(table: &TableName, source: &TableName, position: i64, latest: u64, made_again: bool) -> String {
+    let why = match made_again {
+        true => format!("the one there (latest version {latest}) is another table, made again under its name"),
+        false => format!("whose latest is {latest}: it was made again or restored"),
+    };
+    let state = crate::state::table_name(table);
+    format!(
+        "`{table}` has consumed version {position} of `{source}`, {why}; bring the one consumed back, or take the folders of `{table}` and `{state}` away and run, which builds them anew"
+    )
 }
 
 fn nearest(suggestion: Option<&str>) -> String {
@@ -298,6 +322,7 @@ impl Fault for Error {
             | Self::Changed { .. }
             | Self::ColumnType { .. }
             | Self::SourceWentBack { .. }
+            | Self::StateLost { .. }
             | Self::StateOfAnother { .. } => FaultClass::BadInput,
         }
     }
@@ -325,6 +350,7 @@ impl Fault for Error {
             Self::Cancelled { .. } => "SM0017",
             Self::Kernel { .. } => "SM0018",
             Self::NoColumn { .. } => "SM0019",
+            Self::StateLost { .. } => "SM0020",
         })
     }
 
@@ -341,7 +367,9 @@ impl Fault for Error {
             }
             Self::Changed { table, .. } | Self::ColumnType { table, .. } => Some(format!("tributary ddl {table}")),
             Self::SourceWentBack { source_table, .. } => Some(format!("tributary show history {source_table}")),
-            Self::Contended { table, .. } | Self::Busy { table, .. } => Some(format!("tributary show history {table}")),
+            Self::Contended { table, .. } | Self::Busy { table, .. } | Self::StateLost { table, .. } => {
+                Some(format!("tributary show history {table}"))
+            }
             Self::Cancelled { table, .. }
             | Self::Query { table, .. }
             | Self::Expectation { table, .. }

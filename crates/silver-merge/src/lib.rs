@@ -30,6 +30,7 @@ mod events;
 mod fold_current;
 mod fold_history;
 mod hand_over;
+mod identity;
 mod intake;
 mod judge;
 mod keys;

@@ -22,10 +22,8 @@ use crate::writes::Writes;
 const SLICES_MAX: usize = 4096;
 
 /// Plans and commits; see [`crate::run::run`].
-pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> Result<Ended> {
+pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, state: &State) -> Result<Ended> {
     let codec = KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?;
-    let ignores_position = controls::state_above_target_position(attempt.lake.options());
-    let state = State::open(attempt.lake, &attempt.spec.table, attempt.existing.as_ref(), attempt.position, ignores_position).await?;
     let wide = state.of_all(intake.target).await?;
     // A third of the memory for the events; as much for what they meet, and for what is written. What is of one key, or of keys
     // tied to it, cannot be parted and is taken as it is.
@@ -41,7 +39,7 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
             }
             slices = more_slices(&slices, intake, &codec, &wide).await?;
         };
-        match merge_slices(attempt, intake, &codec, &slices, &state, &wide, first, findings).await? {
+        match merge_slices(attempt, intake, &codec, &slices, state, &wide, first, findings).await? {
             Sliced::Ended(ended) => return Ok(ended),
             Sliced::Tie(keys) => slices.tied.extend(keys),
         }
@@ -88,7 +86,7 @@ async fn merge_slices(
             return Ok(Sliced::Tie(keys));
         }
     }
-    if let Some(lost) = attempt.set_aside(intake.target, &findings).await? {
+    if let Some(lost) = attempt.set_aside(intake, &findings).await? {
         return Ok(Sliced::Ended(Ended::Lost(lost)));
     }
     merge.commit(findings).await.map(Sliced::Ended)
@@ -262,10 +260,9 @@ impl Merge<'_> {
         let changed = writes.changed;
         let files = writes.finish(&codec.names).await?;
         let maker = Maker { source: intake.source.name(), version: attempt.to };
-        let mut progress = vec![attempt.source_progress()];
+        let mut progress = attempt.source_progress(intake.source);
         match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
-            Written::Unchanged => {}
-            Written::Version(version) => progress.push(attempt.state_progress(state.recorded, version)),
+            Written::Planned(names_it) => progress.extend(names_it),
             Written::Lost(outcome) => return Ok(Ended::Lost(outcome)),
         }
         let bytes = files.bytes();

@@ -16,7 +16,10 @@ use tributary_specs::{Column, DataType, SilverSpec, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
+use crate::identity::Identity;
+use crate::intake::Intake;
 use crate::judge::Rejected;
+use crate::source::Source;
 use crate::target::Target;
 
 /// The quarantine of a dataset.
@@ -26,7 +29,8 @@ pub(crate) struct Quarantine {
     of: TableName,
     table: Option<Table>,
     /// The version of the source whose rejected rows are all here.
-    pub position: Option<i64>,
+    position: Option<i64>,
+    source_identity: Identity,
 }
 
 impl Quarantine {
@@ -34,14 +38,21 @@ impl Quarantine {
     ///
     /// # Errors
     /// Store errors.
-    pub async fn open(lake: &Lake, spec: &SilverSpec, source: &str) -> Result<Self> {
+    pub async fn open(lake: &Lake, spec: &SilverSpec, source: &str, source_id: &str) -> Result<Self> {
         let name = spec.quarantine_table();
         let table = lake.table(&name).await.map_err(|source| Error::lake("open", &name, source))?;
         let position = match &table {
             Some(table) => table.progress(source).await.map_err(|source| Error::lake("read positions of", &name, source))?,
             None => None,
         };
-        Ok(Self { name, of: spec.table.clone(), table, position })
+        let recorded = Identity::recorded(table.as_ref(), source_id.to_owned()).await;
+        let source_identity = recorded.map_err(|source| Error::lake("read positions of", &name, source))?;
+        Ok(Self { name, of: spec.table.clone(), table, position, source_identity })
+    }
+
+    /// The version of the source whose rejected rows are all here; rows of another source of its name do not count.
+    pub fn seen(&self, source: &Source) -> Option<i64> {
+        self.position.filter(|_| !self.source_identity.is_not(&source.table))
     }
 
     /// Commits rows with the position they are of; gives the outcome when it was lost.
@@ -51,13 +62,13 @@ impl Quarantine {
     pub async fn commit(
         &self,
         lake: &Lake,
-        target: &Target,
+        intake: &Intake<'_>,
         rejected: &[Rejected],
-        progress: Progress,
+        reached: Progress,
         run_id: &str,
     ) -> Result<Option<CommitOutcome>> {
         let fail = |source| Error::lake("commit to", &self.name, source);
-        let columns = columns(target);
+        let columns = columns(intake.target);
         let table = match &self.table {
             Some(table) => table.clone(),
             None => crate::target::create(lake, &self.table_spec(columns.clone())).await?,
@@ -67,15 +78,17 @@ impl Quarantine {
         let mut writer = table.writer(options).map_err(fail)?;
         let now = lake.clock().now().timestamp_micros();
         for rejected in rejected {
-            let origin = Origin { source: &progress.app_id, version: progress.version, run_id, now };
+            let origin = Origin { source: &reached.app_id, version: reached.version, run_id, now };
             let rows = rows(&columns, rejected, &origin).map_err(|error| Error::kernel(&self.name, error))?;
             writer.write(&rows).await.map_err(fail)?;
         }
         let adds = writer.finish().await.map_err(fail)?;
+        let reached = Progress { expected: self.position, ..reached };
         let commit = Commit {
             operation: Operation::Write,
             adds,
-            progress: vec![progress],
+            progress: std::iter::once(reached).chain(self.source_identity.take_on(&intake.source.table)).collect(),
+            rewinds: self.source_identity.is_not(&intake.source.table),
             schema: grown,
             reads: Reads::BlindAppend,
             ..Commit::default()

@@ -8,6 +8,7 @@ use tributary_specs::{DatasetReport, MergePolicy, SilverSpec, Status, TableSpec}
 
 use crate::append::append_rows;
 use crate::error::{Error, Result};
+use crate::identity::Identity;
 use crate::intake::{Findings, Intake, Range, merge};
 use crate::judge::Judge;
 use crate::merge::merge_keyed;
@@ -16,11 +17,14 @@ use crate::plan::Counts;
 use crate::quarantine::Quarantine;
 use crate::select::Selection;
 use crate::source::Source;
+use crate::state::State;
 use crate::target::{Target, create, is_new};
 use crate::writes::Changed;
 
 /// How the application id of a consumed source begins.
 pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
+/// The same for what tells which table that source is.
+const SOURCE_ID_PREFIX: &str = "tributary:source-id:";
 
 /// Brings a silver dataset up to date with what its source holds when the run begins: in one commit, or in one for each
 /// [`Options::source_versions_max`] versions.
@@ -130,6 +134,7 @@ pub(crate) struct Attempt<'a> {
     until: u64,
     quarantine: Quarantine,
     source: String,
+    source_identity: Identity,
     started: DateTime<Utc>,
 }
 
@@ -179,19 +184,28 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
         Some(table) => table.progress(&app_id).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?,
         None => None,
     };
-    let quarantine = Quarantine::open(lake, spec, &app_id).await?;
-    let mut attempt = Attempt { lake, spec, options, existing, position, to: 0, until: 0, quarantine, source: app_id, started };
+    let id_app_id = format!("{SOURCE_ID_PREFIX}{name}");
+    let quarantine = Quarantine::open(lake, spec, &app_id, &id_app_id).await?;
+    let recorded = Identity::recorded(existing.as_ref(), id_app_id).await;
+    let source_identity = recorded.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
+    let mut attempt =
+        Attempt { lake, spec, options, existing, position, to: 0, until: 0, quarantine, source: app_id, source_identity, started };
     let Some(source) = open(lake, name).await? else {
+        if position.is_some() {
+            return Err(Error::NoSource { table: spec.table.clone(), source_table: Box::new(name.clone()) });
+        }
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("its source `{name}` does not exist yet")))));
     };
     let source = Source::new(source);
     let latest = source.table.version();
-    if position.is_some_and(|position| position > latest as i64) {
+    let made_again = attempt.source_identity.is_not(&source.table);
+    if made_again || position.is_some_and(|position| position > latest as i64) {
         return Err(Error::SourceWentBack {
             table: spec.table.clone(),
             source_table: Box::new(name.clone()),
             position: position.unwrap_or_default(),
             latest,
+            made_again,
         });
     }
     let latest = *goal.until.get_or_insert(latest);
@@ -206,19 +220,29 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
     attempt.until = latest;
     let begin = goal.empty_to.map_or(first, |empty| first.max(empty + 1));
     attempt.to = options.source_versions_max.map_or(latest, |most| latest.min(begin + most.max(1) - 1));
+    if let Some(table) = &attempt.existing {
+        table.ensure_writable().map_err(|source| Error::lake("write to", &spec.table, source))?;
+    }
+    let state = match spec.policy {
+        MergePolicy::Append => None,
+        _ => {
+            let ignores_position = crate::controls::state_above_target_position(lake.options());
+            Some(State::open(lake, &spec.table, attempt.existing.as_ref(), position, ignores_position).await?)
+        }
+    };
     let Planned { selection, judge, target } = Planned::new(lake, spec, options, &source, attempt.existing.as_ref()).await?;
-    let ranges = attempt.ranges(from);
+    let ranges = attempt.ranges(&source, from);
     let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
-    match spec.policy {
-        MergePolicy::Append => append_rows(&attempt, &intake).await,
-        _ => merge_keyed(&attempt, &intake).await,
+    match &state {
+        None => append_rows(&attempt, &intake).await,
+        Some(state) => merge_keyed(&attempt, &intake, state).await,
     }
 }
 
 impl Attempt<'_> {
     /// The versions to read; those that quarantine has seen already apart.
-    fn ranges(&self, from: Option<u64>) -> Vec<Range> {
-        let seen = self.quarantine.position.and_then(|seen| u64::try_from(seen).ok()).map(|seen| seen.min(self.to));
+    fn ranges(&self, source: &Source, from: Option<u64>) -> Vec<Range> {
+        let seen = self.quarantine.seen(source).and_then(|seen| u64::try_from(seen).ok()).map(|seen| seen.min(self.to));
         match seen.filter(|seen| from.is_none_or(|from| *seen > from)) {
             None => vec![Range { from, to: self.to, sets_aside: true }],
             Some(seen) if seen == self.to => vec![Range { from, to: self.to, sets_aside: false }],
@@ -234,23 +258,21 @@ impl Attempt<'_> {
         }
     }
 
-    /// Where the target will be in its source.
-    pub fn source_progress(&self) -> Progress {
+    /// Where the target will be in its source, and which table that is.
+    pub fn source_progress(&self, source: &Source) -> Vec<Progress> {
+        std::iter::once(self.reached()).chain(self.source_identity.take_on(&source.table)).collect()
+    }
+
+    fn reached(&self) -> Progress {
         Progress { app_id: self.source.clone(), expected: self.position, version: self.to as i64 }
     }
 
-    /// Which `_state` it was planned on.
-    pub fn state_progress(&self, expected: Option<i64>, version: i64) -> Progress {
-        Progress { app_id: crate::state::app_id(&self.spec.table), expected, version }
-    }
-
     /// Commits rejected rows, before the target; gives the outcome of a lost race.
-    pub async fn set_aside(&self, target: &Target, findings: &Findings) -> Result<Option<CommitOutcome>> {
+    pub async fn set_aside(&self, intake: &Intake<'_>, findings: &Findings) -> Result<Option<CommitOutcome>> {
         if findings.rejected.is_empty() {
             return Ok(None);
         }
-        let progress = Progress { expected: self.quarantine.position, ..self.source_progress() };
-        self.quarantine.commit(self.lake, target, &findings.rejected, progress, &self.options.run_id).await
+        self.quarantine.commit(self.lake, intake, &findings.rejected, self.reached(), &self.options.run_id).await
     }
 
     /// The one commit of the target, and what to say of it.

@@ -15,12 +15,13 @@ use tributary_lake::arrow::array::{
 use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Int64Type, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, NewFile, Operation, Reads, Table, WriterOptions};
+use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
 use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
+use crate::identity::Identity;
 use crate::keys::{KeyCodec, Slices, Wanted};
 use crate::leaves::{LeafSet, Leaves};
 use crate::search::{self, Hits, Place};
@@ -58,7 +59,9 @@ pub(crate) struct State {
     current: Option<Table>,
     files: Vec<DataFile>,
     /// The version the target's commit names.
-    pub recorded: Option<i64>,
+    recorded: Option<i64>,
+    /// The table that version is of.
+    identity: Identity,
     /// The target's own position.
     position: Option<i64>,
     ignores_position: bool,
@@ -87,10 +90,8 @@ pub(crate) struct Maker<'a> {
 
 /// How writing the state ended.
 pub(crate) enum Written {
-    /// Nothing changed: the recorded version stays.
-    Unchanged,
-    /// This version holds it.
-    Version(i64),
+    /// It is there; the target's commit names its version and the table so, where it does not yet.
+    Planned(Vec<Progress>),
     /// Another run wrote it meanwhile.
     Lost(CommitOutcome),
 }
@@ -101,15 +102,20 @@ pub(crate) fn table_name(target: &TableName) -> TableName {
 }
 
 /// The application id of the state's version in the target's commits.
-pub(crate) fn app_id(target: &TableName) -> String {
+fn app_id(target: &TableName) -> String {
     format!("tributary:state:{target}")
+}
+
+/// The same for what tells which table the state is.
+fn id_app_id(target: &TableName) -> String {
+    format!("tributary:state-id:{target}")
 }
 
 impl State {
     /// Opens the state that belongs to the target.
     ///
     /// # Errors
-    /// When it belongs to another dataset, or its version can no longer be read.
+    /// When it belongs to another dataset, or is not the one that the target was planned on, at that version or a later one.
     pub async fn open(
         lake: &Lake,
         target: &TableName,
@@ -128,6 +134,11 @@ impl State {
             Some(table) => table.progress(&app_id(target)).await.map_err(|source| Error::lake("read positions of", target, source))?,
             None => None,
         };
+        let named = Identity::recorded(table, id_app_id(target)).await;
+        let identity = named.map_err(|source| Error::lake("read positions of", target, source))?;
+        if let Some(lost) = lost(latest.as_ref(), recorded, &identity) {
+            return Err(Error::StateLost { table: target.clone(), state: Box::new(name), lost });
+        }
         let current = match (&latest, recorded.and_then(|version| u64::try_from(version).ok())) {
             (Some(latest), _) if ignores_position => Some(latest.clone()),
             (Some(latest), Some(version)) if latest.version() != version => Some(latest.at_version(version).await.map_err(open)?),
@@ -138,7 +149,7 @@ impl State {
             Some(table) => table.files().await.map_err(open)?,
             None => Vec::new(),
         };
-        Ok(Self { name, owner: target.clone(), latest, current, files, recorded, position, ignores_position })
+        Ok(Self { name, owner: target.clone(), latest, current, files, recorded, identity, position, ignores_position })
     }
 
     fn files_of(&self, scopes: &'static [&'static str]) -> impl Iterator<Item = (usize, &DataFile)> {
@@ -189,7 +200,9 @@ impl State {
     /// Store errors.
     pub async fn write(&self, lake: &Lake, target: &Target, changes: StateChanges, maker: &Maker<'_>) -> Result<Written> {
         if changes.removed.is_empty() && changes.added.iter().all(|events| events.len() == 0) {
-            return Ok(Written::Unchanged);
+            // A target of a release that did not name the table does so now.
+            let known = self.latest.as_ref().filter(|_| self.recorded.is_some());
+            return Ok(Written::Planned(known.and_then(|table| self.identity.take_on(table)).into_iter().collect()));
         }
         let columns = columns(target);
         let over = match &self.latest {
@@ -203,13 +216,18 @@ impl State {
         let StateWrite { adds, removes, .. } = write;
         if adds.is_empty() && removes.is_empty() && grown.is_none() {
             // A run that died before its target's commit has left exactly this.
-            return Ok(Written::Version(over.version() as i64));
+            return Ok(self.planned(&over, over.version()));
         }
         let commit = Commit { operation: Operation::Merge, adds, removes, schema: grown, reads: Reads::WholeTable, ..Commit::default() };
         match over.commit(commit).await.map_err(|source| Error::lake("commit to", &self.name, source))? {
-            CommitOutcome::Committed { version } => Ok(Written::Version(version as i64)),
+            CommitOutcome::Committed { version } => Ok(self.planned(&over, version)),
             lost => Ok(Written::Lost(lost)),
         }
+    }
+
+    fn planned(&self, table: &Table, version: u64) -> Written {
+        let reached = Progress { app_id: app_id(&self.owner), expected: self.recorded, version: version as i64 };
+        Written::Planned(std::iter::once(reached).chain(self.identity.take_on(table)).collect())
     }
 
     /// How long deletes are remembered stands on the table: maintenance collects by it, and nothing else does.
@@ -304,6 +322,17 @@ fn columns(target: &Target) -> Vec<Column> {
         Column::new(RETAINED_AT, DataType::Timestamp),
     ]);
     columns
+}
+
+/// What is lost of the state that the target was planned on; a target that names none needs none.
+fn lost(latest: Option<&Table>, recorded: Option<i64>, identity: &Identity) -> Option<String> {
+    let recorded = recorded?;
+    let Some(latest) = latest else { return Some(format!("is gone (version {recorded} is needed)")) };
+    if identity.is_not(latest) {
+        return Some(format!("was made again (version {recorded} of the one before is needed)"));
+    }
+    let behind = u64::try_from(recorded).is_ok_and(|recorded| latest.version() < recorded);
+    behind.then(|| format!("went back to version {}, as when it is restored from a copy (version {recorded} is needed)", latest.version()))
 }
 
 fn fields(columns: &[Column]) -> Fields {

@@ -1,8 +1,12 @@
 //! Problems that views of other systems have had.
 
+use std::sync::Arc;
+
 use anyhow::Result;
+use futures::TryStreamExt;
 use tributary_fault::{ExitCode, Fault};
 use tributary_gold_agg::Error;
+use tributary_lake::object_store::{ObjectStore, ObjectStoreExt};
 use tributary_specs::{Column, DataType, GoldSpec, Status, TableSpec};
 use tributary_testkit::{Frame, FrameDiff, assert_frames_eq, frame};
 
@@ -104,21 +108,75 @@ async fn a_null_in_a_column_declared_not_null_stops_the_view_and_asks_for_a_pers
 }
 
 #[tokio::test]
-async fn an_input_made_again_stops_the_view() -> Result<()> {
+async fn an_input_made_again_is_read_anew_with_fewer_as_many_and_more_versions() -> Result<()> {
+    for versions in 1..=3 {
+        let (store, spec) = viewed_twice().await?;
+        remove(&store, "lake/main/silver").await?;
+        let world = World::over(Arc::clone(&store));
+        for _ in 0..versions {
+            world.append("silver.t", &frame!("id: long\n 9")).await?;
+        }
+        let report = world.run(&spec).await?;
+        assert_eq!((report.reason.as_str(), report.rows_out), ("silver.t was made again", versions), "{versions} versions");
+        assert_eq!(world.rows("gold.g").await?.len() as u64, versions);
+        assert_eq!(world.run(&spec).await?.status, Status::NothingNew);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_input_that_is_an_older_copy_of_itself_stops_the_view() -> Result<()> {
+    let (store, spec) = viewed_twice().await?;
+    remove(&store, "lake/main/silver/t/_delta_log/00000000000000000002.json").await?;
+    let world = World::over(store);
+    let error = world.run(&spec).await.unwrap_err();
+    assert!(matches!(error, Error::SourceWentBack { position: 2, latest: 1, .. }), "{error}");
+    assert_eq!(world.rows("gold.g").await?.len(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_view_that_does_not_name_its_input_yet_does_so_with_its_next_commit() -> Result<()> {
+    let (store, spec) = viewed_twice().await?;
+    let world = World::over(Arc::clone(&store));
+    let id = "tributary:source-id:silver.t";
+    assert!(world.table("gold.g").await?.progress(id).await?.is_some());
+    forget(&store, "lake/main/gold/g/_delta_log", id).await?;
+    let world = World::over(Arc::clone(&store));
+    assert_eq!(world.table("gold.g").await?.progress(id).await?, None);
+    assert_eq!(world.run(&spec).await?.status, Status::NothingNew);
+    world.append("silver.t", &frame!("id: long\n 3")).await?;
+    world.run(&spec).await?;
+    assert_eq!(world.table("gold.g").await?.progress(id).await?, Some(world.table("silver.t").await?.identity()));
+    Ok(())
+}
+
+/// A view over an input at version 2, with a row each version.
+async fn viewed_twice() -> Result<(Arc<dyn ObjectStore>, GoldSpec)> {
     let store = crate::world::memory();
-    let world = World::over(std::sync::Arc::clone(&store));
+    let world = World::over(Arc::clone(&store));
     world.append("silver.t", &frame!("id: long\n 1")).await?;
     world.append("silver.t", &frame!("id: long\n 2")).await?;
     let spec = GoldSpec::new(name("gold.g"), "SELECT id FROM silver.t");
     world.run(&spec).await?;
-    let mut listed = store.list(Some(&"lake/main/silver".into()));
-    while let Some(object) = futures::StreamExt::next(&mut listed).await {
-        tributary_lake::object_store::ObjectStoreExt::delete(&store, &object?.location).await?;
+    Ok((store, spec))
+}
+
+async fn remove(store: &Arc<dyn ObjectStore>, path: &str) -> Result<()> {
+    let all: Vec<_> = store.list(None).try_collect().await?;
+    for object in all.iter().filter(|object| object.location.as_ref().starts_with(path)) {
+        store.delete(&object.location).await?;
     }
-    let world = World::over(store);
-    world.append("silver.t", &frame!("id: long\n 9")).await?;
-    let error = world.run(&spec).await.unwrap_err();
-    assert!(matches!(error, Error::SourceWentBack { position: 2, latest: 1, .. }), "{error}");
-    assert_eq!(world.rows("gold.g").await?.len(), 2);
+    Ok(())
+}
+
+/// Takes a position out of a log, as a release that did not know it would have written it.
+async fn forget(store: &Arc<dyn ObjectStore>, log: &str, app_id: &str) -> Result<()> {
+    let all: Vec<_> = store.list(Some(&log.into())).try_collect().await?;
+    for object in all {
+        let text = String::from_utf8(store.get(&object.location).await?.bytes().await?.to_vec())?;
+        let kept: String = text.lines().filter(|line| !line.contains(app_id)).map(|line| format!("{line}\n")).collect();
+        store.put(&object.location, kept.into()).await?;
+    }
     Ok(())
 }

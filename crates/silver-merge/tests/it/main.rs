@@ -8,6 +8,7 @@ mod declarations;
 mod field_apply_changes;
 mod field_debezium;
 mod field_merge;
+mod lost;
 mod model_laws;
 mod queries;
 mod races;
