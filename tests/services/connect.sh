@@ -9,9 +9,11 @@ jars="$services_dir/jars"
 start_connect() {
   [ -f "$jars/kafka/.complete" ] || fail "Kafka Connect is not installed: run tests/services/install.sh core"
   local dir="$run/connect" port; port="$(port connect)"
+  tcp_open "$(port kafka)" || fail "the broker does not answer: start it first"
   mkdir -p "$dir/plugins"
   local plugin
   for plugin in debezium-postgres debezium-mariadb avro-converter; do ln -sfn "$jars/$plugin" "$dir/plugins/$plugin"; done
+  # Without the recovery strategy `none` an admin client that finds no broker retries without a pause and floods log and processor.
   cat > "$dir/worker.properties" <<C
 bootstrap.servers=127.0.0.1:$(port kafka)
 group.id=tributary-connect
@@ -34,6 +36,7 @@ connector.client.config.override.policy=All
 task.shutdown.graceful.timeout.ms=10000
 producer.max.request.size=8388608
 default.api.timeout.ms=${start_limit}000
+$(printf '%smetadata.recovery.strategy=none\n' '' admin. producer. consumer.)
 key.converter=org.apache.kafka.connect.json.JsonConverter
 value.converter=org.apache.kafka.connect.json.JsonConverter
 C

@@ -10,24 +10,25 @@ mkdir -p "$TRIBUTARY_RUN_DIR"; chmod 755 "$TRIBUTARY_RUN_DIR"
 TRIBUTARY_RUN_DIR="$(cd "$TRIBUTARY_RUN_DIR" && pwd)"
 need_run_dir
 
-begin="$(clock)"; names=(); starting=()
-for name in "$@"; do
-  [ -x "$here/$name.sh" ] || fail "no service $name"
-  # The worker is started at once and looks for the broker itself, so that both load at the same time.
-  if [ "$name" = connect ] && [[ " $* " != *" kafka "* ]] && ! pid_of kafka >/dev/null; then names+=(kafka); fi
-  names+=("$name")
+begin="$(clock)"
+names="$*"; [[ " $names " != *" connect "* ]] || [[ " $names " == *" kafka "* ]] || names="kafka $names"
+# Starts a service that does not run yet; says its name in the file of failures if that does not work.
+up() { pid_of "$1" >/dev/null || "$here/$1.sh" start || { echo "$1" >> "$run/failed"; return 1; }; }
+rm -f "$run/failed"
+for name in $names; do [ -x "$here/$name.sh" ] && [[ $name != @(up|down|install|selftest) ]] || fail "no service $name"; done
+for name in $names; do
+  case "$name" in
+    connect) ;;
+    kafka) { up kafka && if [[ " $names " == *" connect "* ]]; then up connect; fi; } & ;;   # the worker wants a broker
+    *) up "$name" & ;;
+  esac
 done
-for name in "${names[@]}"; do
-  ! pid_of "$name" >/dev/null || continue
-  port "$name" >/dev/null
-  "$here/$name.sh" start & starting+=("$!:$name")
-done
-failed=()
-for entry in "${starting[@]}"; do wait "${entry%%:*}" || failed+=("${entry#*:}"); done
-if [ ${#failed[@]} -gt 0 ]; then
+wait
+if [ -s "$run/failed" ]; then
+  failed="$(tr '\n' ' ' < "$run/failed")"
   "$here/down.sh" --keep >&2
-  fail "did not start: ${failed[*]}; logs are kept in $run"
+  fail "did not start: $failed; logs are kept in $run"
 fi
 { echo "TRIBUTARY_RUN_DIR=$run"; for file in "$run"/*/env; do cat "$file"; done; } > "$run/env"
-printf 'up: %s in %s s\n' "${names[*]}" "$(since "$begin")" >&2
+printf 'up: %s in %s s\n' "$names" "$(since "$begin")" >&2
 echo "$run"
