@@ -1,7 +1,7 @@
 //! Databases, connectors and pipeline of one run, with names of their own, so that runs may share a stack.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use tributary::Pipeline;
@@ -43,7 +43,7 @@ impl<'a> World<'a> {
     /// Makes databases, first rows and connectors; gives the workloads back that go on from there.
     #[expect(clippy::disallowed_methods, reason = "real databases keep what earlier runs made: the time names this one's")]
     pub fn prepare(services: &'a Services, profile: Profile, seed: u64) -> Result<(Self, Shop, Depot)> {
-        let number = SystemTime::now().duration_since(UNIX_EPOCH).context("the time of day")?.as_secs() % 100_000;
+        let number = std::process::id();
         let tag = format!("{}_{number}", profile.name());
         let folder = services.folder.join("e2e").join(&tag);
         std::fs::create_dir_all(&folder).context("making the run's folder")?;
@@ -65,7 +65,12 @@ impl<'a> World<'a> {
             services.tell("connect", &arguments.iter().map(String::as_str).collect::<Vec<_>>())
         };
         register(&shop_name, "shop.json", format!("PGDATABASE={shop_name}"), &[format!("SLOT=slot_{tag}")])?;
-        register(&depot_name, "depot.json", format!("MYSQL_DATABASE={depot_name}"), &[format!("SERVER_ID={}", 10_000 + number)])?;
+        register(
+            &depot_name,
+            "depot.json",
+            format!("MYSQL_DATABASE={depot_name}"),
+            &[format!("SERVER_ID={}", 10_000 + 2 * number + u32::from(profile == Profile::Hostile))],
+        )?;
 
         let text = std::fs::read_to_string(here.join("pipelines").join(format!("{}.yml", profile.name()))).context("the pipeline")?;
         // the consumer group is named after the pipeline
@@ -86,7 +91,7 @@ impl<'a> World<'a> {
 
     /// Topics come into being with the first row of a snapshot.
     fn wait_for_topics(&self) -> Result<()> {
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         loop {
             let mut records = self.records()?;
             let read = records.read_on();
