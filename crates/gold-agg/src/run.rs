@@ -348,10 +348,10 @@ impl Run<'_> {
             schema: target.adds_columns.then(|| target.columns.clone()),
             domains: BTreeMap::from([(DOMAIN.to_owned(), Some(definition.to_text()))]),
             reads: Reads::WholeTable,
+            rewinds: states.iter().any(InputState::is_made_again),
             metrics: BTreeMap::from([("numOutputRows".to_owned(), u64::to_string(&rows_out))]),
             ..Commit::default()
         };
-            rewinds: states.iter().any(InputState::is_made_again),
         let outcome = target.table.commit(commit).await.map_err(Error::lake("committing to", &self.spec.table))?;
         let CommitOutcome::Committed { version } = outcome else {
             return Ok(Ended::Lost(lost(outcome).unwrap_or_default()));
