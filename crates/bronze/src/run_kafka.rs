@@ -31,6 +31,9 @@ const BATCH_RECORDS: u64 = 2_000_000;
 const BATCH_BYTES: u64 = 2 << 30;
 /// Offsets without a record that are worth a commit of their own.
 const HOLE: u64 = 1_000;
+/// How often an end that lies before a table's position is asked for again, and after how long.
+const SECOND_LOOKS: usize = 3;
+const SECOND_LOOK_AFTER: Duration = Duration::from_millis(500);
 /// How long a round waits for records that it knows to be there.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -71,7 +74,7 @@ impl Run<'_> {
         let mut client = self.open(Limits::new(memory, WINDOW), slots)?;
         let topics = self.unless_cancelled(self.topics(&client, slots, self.patience())).await?;
         let places = topics.values().flatten().flat_map(places_of).collect();
-        let bounds = self.unless_cancelled(client.bounds(places, self.patience())).await?;
+        let bounds = self.unless_cancelled(self.bounds(&client, slots, &topics, places)).await?;
         self.stop_without_bounds(&client, slots, &topics, &bounds);
         let mut lanes = self.lanes(slots, &topics, &bounds, &BTreeMap::new()).await;
         lanes.retain(|(_, readings)| readings.iter().any(Reading::is_due));
@@ -191,7 +194,7 @@ impl Run<'_> {
         let owned = owned.ok_or_else(|| unanswered(&live.client, self.waits()))?;
         settled.retain(|place, _| owned.contains(place));
         let places = owned.into_iter().filter(|place| names.contains(&*place.topic)).collect();
-        let bounds = self.unless_cancelled(live.client.bounds(places, self.patience())).await?;
+        let bounds = self.unless_cancelled(self.bounds(&live.client, slots, &topics, places)).await?;
         let lanes = self.lanes(slots, &topics, &bounds, &settled).await;
         for (index, mut readings) in lanes {
             match self.take_round(&live, &mut slots[index], &mut readings).await {
@@ -301,6 +304,36 @@ impl Run<'_> {
         Ok(routes.topics.into_iter().filter_map(|(index, topics)| Some((slot_of[index]?, topics))).collect())
     }
 
+    /// What partitions hold. A broker that has just become their leader may name an earlier end for a moment: one that lies before a
+    /// table's position is asked for again before it counts as a gap.
+    async fn bounds(
+        &self,
+        client: &Client,
+        slots: &[Slot],
+        topics: &BTreeMap<usize, BTreeMap<String, i32>>,
+        places: Vec<Place>,
+    ) -> Result<BTreeMap<Place, PartitionBounds>> {
+        let mut bounds = client.bounds(places, self.patience()).await?;
+        for _ in 0..SECOND_LOOKS {
+            let mut receded = Vec::new();
+            for (place, bounds) in &bounds {
+                let reads = |(index, topics): (&usize, &BTreeMap<String, i32>)| topics.contains_key(&*place.topic).then_some(*index);
+                let lane = topics.iter().find_map(reads).and_then(|index| slots[index].running());
+                if let Some(lane) = lane
+                    && table_position(lane, place).await?.is_some_and(|position| position > bounds.end)
+                {
+                    receded.push(place.clone());
+                }
+            }
+            if receded.is_empty() {
+                break;
+            }
+            tokio::time::sleep(SECOND_LOOK_AFTER).await;
+            bounds.extend(client.bounds(receded, self.patience()).await?);
+        }
+        Ok(bounds)
+    }
+
     /// A feed that has a partition without a leader stops; the others flow on.
     fn stop_without_bounds(
         &self,
@@ -351,11 +384,8 @@ impl Run<'_> {
         let from_end = begins_at_end(lane) && !started(lane).await?;
         let mut readings = Vec::with_capacity(origins.len());
         for (place, bounds) in origins {
-            let app_id = format!("{}{}:{}", positions_of(&lane.feed.name), place.topic, place.partition);
-            let table = match &lane.bronze {
-                Some(table) => table.progress(&app_id).await.map_err(|source| Error::lake(table.name(), "reading positions", source))?,
-                None => None,
-            };
+            let app_id = app_id(lane, &place);
+            let table = table_position(lane, &place).await?;
             let resume = settled.get(&place).filter(|settled| settled.table == table).map(|settled| settled.next);
             let origin = Origin { topic: Some(place.topic), bounds, app_id, from_end, resume };
             readings.push(Reading::begin(self.lake, lane, origin, self.options).await?);
@@ -507,6 +537,20 @@ fn find<'a>(readings: &'a mut [Reading], place: &Place) -> Option<&'a mut Readin
 
 pub(crate) fn positions_of(feed: &str) -> String {
     format!("tributary:kafka:{feed}:")
+}
+
+fn app_id(lane: &Lane, place: &Place) -> String {
+    format!("{}{}:{}", positions_of(&lane.feed.name), place.topic, place.partition)
+}
+
+async fn table_position(lane: &Lane, place: &Place) -> Result<Option<i64>> {
+    match &lane.bronze {
+        Some(table) => {
+            let position = table.progress(&app_id(lane, place)).await;
+            position.map_err(|source| Error::lake(table.name(), "reading positions", source))
+        }
+        None => Ok(None),
+    }
 }
 
 fn begins_at_end(lane: &Lane) -> bool {
