@@ -167,7 +167,7 @@ fn show() -> Command {
 
 fn quarantine() -> Command {
     Command::new("quarantine")
-        .about("Show what could not become rows, and why")
+        .about("Show what could not become rows, and why; make rows of what can by now")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -196,6 +196,26 @@ fn quarantine() -> Command {
                 )
                 .args(arguments(Program::Quarantine)),
         )
+        .subcommand(requeue())
+}
+
+fn requeue() -> Command {
+    Command::new("requeue")
+        .about("Decode a feed's records in quarantine again, as the feed is declared now, and make rows of those that decode")
+        .long_about(
+            "Decode a feed's records in quarantine again, as the feed is declared now.\n\n\
+             Those that decode become rows of its table at the positions and offsets they came with, each once, and are marked in \
+             quarantine; the others stay. Where the declaration has wider types than the table and the feed's schema_policy is \
+             widen, the table is rewritten first. Silver takes the rows in at its next run.",
+        )
+        .after_help(
+            "Examples:\n  tributary quarantine requeue shop_orders --dry-run\n  \
+             tributary quarantine requeue shop_orders --reason wrong_type",
+        )
+        .arg(Arg::new("feed").value_name("FEED").required(true).help("The feed, or its table"))
+        .arg(Arg::new("reason").long("reason").value_name("REASON").help("Only records with this reason"))
+        .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Say what would become rows and write nothing"))
+        .args(arguments(Program::Requeue))
 }
 
 fn sql() -> Command {

@@ -220,17 +220,12 @@ pub struct Failure {
 
 impl<E: Fault + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut source = std::error::Error::source(&error);
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            // many libraries repeat their cause in their own text
-            if !message.ends_with(&cause_text) {
-                let _ = write!(message, ": {cause_text}");
-            }
-            source = cause.source();
+        Self {
+            exit_code: ExitCode::of(error.class()),
+            code: error.code().to_string(),
+            message: tributary::chain(&error),
+            next: error.next_command(),
         }
-        Self { exit_code: ExitCode::of(error.class()), code: error.code().to_string(), message, next: error.next_command() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `tributary quarantine`: what could not become rows, and why.
+//! `tributary quarantine`: what could not become rows, why, and what of it can by now.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tributary_config::Loaded;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{batch, text, whole};
-use crate::{opened, output, start};
+use crate::{opened, output, run, start};
 
 /// The schema of every quarantine table.
 const SCHEMA: &str = "quarantine";
@@ -35,6 +35,31 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
             output::stream(output, found[0].schema(), stream::iter(found.into_iter().map(Ok::<_, Failure>))).await
         }),
     }
+}
+
+/// Makes rows of the records that decode by now: a row what became of how many.
+pub fn requeue(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+    let settings = &loaded.settings;
+    let pipeline = opened::pipeline(settings)?;
+    let options = run::options(loaded.program, settings, &pipeline)?;
+    let lake = opened::existing_lake(settings)?;
+    let feed = matches.get_one::<String>("feed").map(String::as_str).unwrap_or_default();
+    let reason = matches.get_one::<String>("reason").map(String::as_str);
+    let dry_run = matches.get_flag("dry_run");
+    let done = start::block_on(async { Ok(lake.requeue(&pipeline, feed, reason, dry_run, &options).await?) })?;
+    done.notes.iter().for_each(|note| eprintln!("{note}"));
+    let word = if dry_run { "would become rows" } else { "became rows" };
+    let mut rows: Vec<(&str, Option<&str>, u64)> = vec![(word, None, done.rows)];
+    if done.ignored > 0 {
+        rows.push(("ignored", None, done.ignored));
+    }
+    rows.extend(done.left.iter().map(|(reason, records)| ("stays", Some(reason.as_str()), *records)));
+    let found = batch(vec![
+        ("outcome", text(rows.iter().map(|row| Some(row.0.to_owned())))),
+        ("reason", text(rows.iter().map(|row| row.1.map(str::to_owned)))),
+        ("records", whole(rows.iter().map(|row| Some(row.2)))),
+    ])?;
+    output::rows(settings.output, &found)
 }
 
 /// A row a table and reason.

@@ -24,8 +24,9 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
         }
-        Some(("quarantine", matches)) => nested(matches, |name, matches| {
-            with_settings(Program::Quarantine, matches, inputs, |loaded| quarantine::quarantine(name, loaded, matches))
+        Some(("quarantine", matches)) => nested(matches, |name, matches| match name {
+            "requeue" => with_settings(Program::Requeue, matches, inputs, |loaded| quarantine::requeue(loaded, matches)),
+            _ => with_settings(Program::Quarantine, matches, inputs, |loaded| quarantine::quarantine(name, loaded, matches)),
         }),
         Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches)),
         _ => Ok(ExitCode::BadInput.code()),

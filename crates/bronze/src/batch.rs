@@ -198,11 +198,7 @@ impl LaneBatch {
         let Some(columns) = grown(table.columns(), &lane.decoder.columns()) else { return Ok(()) };
         let outcome = widen(table, columns).await?;
         if let CommitOutcome::Committed { version } = outcome {
-            let columns = widened.iter().map(|column| format!("{} to {}", column.name, column.data_type)).collect::<Vec<_>>().join(", ");
-            lane.tally.remarks.insert(format!("widened {columns}: the table was rewritten in version {version}"));
-            lane.tally.version_to = Some(version);
-            lane.tally.committed = true;
-            lane.tally.commits += 1;
+            lane.tally.widened(widened, version);
         }
         self.spoiled = Some(race(table, outcome).map_or(Spoiled::Widened, Spoiled::Lost));
         Ok(())
@@ -389,7 +385,8 @@ fn append(adds: Vec<NewFile>, writes: &Writes, schema: Option<Vec<Column>>, user
     }
 }
 
-fn race(table: &Table, outcome: CommitOutcome) -> Option<Race> {
+/// The lost race that an outcome is.
+pub(crate) fn race(table: &Table, outcome: CommitOutcome) -> Option<Race> {
     let table = table.name().clone();
     match outcome {
         CommitOutcome::Committed { .. } => None,

@@ -42,6 +42,17 @@ pub enum Error {
         #[source]
         source: object_store::Error,
     },
+    /// A path below the feed's folder, or the folder itself, cannot be read by this program: it may not, or symbolic links lead in a
+    /// circle. Everything else was read.
+    ///
+    /// Give the program the right to read it, remove the link, or let the feed's `glob` pass the path over.
+    #[error("`{path}` cannot be read: {reason}; the other files were read")]
+    Unreachable {
+        /// The file or folder.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A compressed file ends early or fails its checksum. It was left whole; the other files were read.
     ///
     /// A file that is still being written is taken by a later run; a damaged one must be replaced or removed.
@@ -305,7 +316,15 @@ impl Error {
 
     /// Whether it is about one file, so that others can go on.
     pub(crate) fn about_one_file(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::Damaged { .. } | Self::Encoding { .. } | Self::RepeatedHeader { .. } | Self::Header { .. })
+        matches!(
+            self,
+            Self::Read { .. }
+                | Self::Unreachable { .. }
+                | Self::Damaged { .. }
+                | Self::Encoding { .. }
+                | Self::RepeatedHeader { .. }
+                | Self::Header { .. }
+        )
     }
 }
 
@@ -324,6 +343,7 @@ impl Fault for Error {
             Self::SourceOrder { .. } | Self::Counts { .. } => FaultClass::Bug,
             Self::Root { .. }
             | Self::PathMissing { .. }
+            | Self::Unreachable { .. }
             | Self::Encoding { .. }
             | Self::RepeatedHeader { .. }
             | Self::Header { .. }
@@ -345,6 +365,7 @@ impl Fault for Error {
             Self::Root { .. } => "BR0001",
             Self::PathMissing { .. } => "BR0002",
             Self::Read { .. } => "BR0003",
+            Self::Unreachable { .. } => "BR0029",
             Self::Damaged { .. } => "BR0004",
             Self::Encoding { .. } => "BR0005",
             Self::RepeatedHeader { .. } => "BR0006",

@@ -18,6 +18,10 @@ pub(crate) fn quarantined(table: &TableName, version: u64, rows: u64) {
     info!(%table, version, rows, "quarantined");
 }
 
+pub(crate) fn requeued(table: &TableName, version: u64, rows: u64) {
+    info!(%table, version, rows, "records from quarantine became rows");
+}
+
 pub(crate) fn lost_race(table: &TableName, attempts: u32, why: &str) {
     info!(%table, attempts, why, "lost a race, planning again");
 }

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use tributary_cdc_decode::Decoder;
-use tributary_lake::{Lake, Table};
+use tributary_lake::{CommitOutcome, Lake, Table};
 use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
 
+use crate::declaration::{self, Differences};
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::plan::Topics;
 use crate::tally::Tally;
-use crate::{Error, Result, events, quarantine, resume};
+use crate::widen::widen;
+use crate::{Error, Result, batch, events, quarantine, resume};
 
 /// A column every bronze table has.
 const INGESTED_AT: &str = "_ingested_at";
@@ -58,6 +60,33 @@ impl Lane {
         lane.tally.version_from = lane.bronze.as_ref().map(Table::version);
         lane.tally.version_to = lane.tally.version_from;
         Ok(lane)
+    }
+
+    /// Nothing is read for a table that cannot be written to; and one whose declaration has changed since it was made is brought to
+    /// the new one where the policy says so.
+    pub(crate) async fn meet_declaration(&mut self, lake: &Lake, options: &Options) -> Result<()> {
+        while let Some(table) = self.bronze.clone() {
+            table.ensure_writable().map_err(|source| Error::lake(table.name(), "writing", source))?;
+            let Differences { widened, remarks } = declaration::differences(&self.feed, table.columns());
+            self.tally.remarks.extend(remarks);
+            if widened.is_empty() {
+                return Ok(());
+            }
+            let declared = |column: &Column| widened.iter().find(|wide| wide.name == column.name).unwrap_or(column).clone();
+            let known: Vec<Column> = table.columns().iter().filter(|column| !column.name.starts_with('_')).map(declared).collect();
+            // Before-images have the types of their columns.
+            let columns = decoder(&SourceFeed { columns: known, ..self.feed.clone() })?.columns();
+            let Some(columns) = grown(table.columns(), &columns) else { return Ok(()) };
+            let outcome = widen(&table, columns).await?;
+            if let CommitOutcome::Committed { version } = outcome {
+                self.tally.widened(&widened, version);
+            }
+            match batch::race(&table, outcome) {
+                None => self.reload(lake).await?,
+                Some(race) => self.lost(lake, race, options).await?,
+            }
+        }
+        Ok(())
     }
 
     /// Looks at bronze anew: what it holds.
@@ -141,7 +170,7 @@ pub(crate) enum Race {
     Conflicted { table: TableName, conflict: tributary_lake::Conflict },
 }
 
-fn decoder(feed: &SourceFeed) -> Result<Decoder> {
+pub(crate) fn decoder(feed: &SourceFeed) -> Result<Decoder> {
     Decoder::new(feed).map_err(|source| Error::Decode { table: feed.table.clone(), source: Box::new(source) })
 }
 

@@ -41,7 +41,7 @@ impl fmt::Debug for ContentId {
 }
 
 impl ContentId {
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
             return None;

@@ -16,6 +16,7 @@
 //! ended; a file that changes while it is read is left whole for the next run. `plan` decides, `run` acts.
 
 mod batch;
+mod declaration;
 mod declared;
 mod error;
 mod events;
@@ -28,6 +29,7 @@ mod options;
 mod plan;
 mod quarantine;
 mod reading;
+mod requeue;
 mod resume;
 mod run;
 mod run_custom;
@@ -46,6 +48,7 @@ pub use kafka::Consumers;
 pub use kafka_check::{KafkaFinding, kafka_check};
 pub use options::{Extent, KafkaMode, KafkaOptions, OnGap, Options, ProgressSink, Seen};
 pub use plan::read_together;
+pub use requeue::{Requeued, requeue};
 pub use run::run;
 pub use source::{PartitionBounds, RecordSource, SourceRecord};
 

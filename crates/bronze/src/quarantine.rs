@@ -3,14 +3,15 @@
 //! It commits before bronze, with the same positions. A run that finds the quarantine ahead of bronze does not quarantine
 //! again what is there; what now decodes supersedes its row, which is marked and stays.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use tributary_cdc_decode::Header;
+use serde::{Deserialize, Serialize};
+use tributary_cdc_decode::{Header, Record};
 use tributary_lake::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, Int32Array, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    StructBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, BooleanArray, Int32Array, Int64Array, ListArray, ListBuilder, RecordBatch,
+    StringArray, StringBuilder, StructBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
 use tributary_lake::arrow::compute::{filter_record_batch, kernels::zip::zip};
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Fields, Int32Type, Int64Type, Schema};
@@ -19,6 +20,7 @@ use tributary_lake::datafusion::prelude::{ident, lit};
 use tributary_lake::{Commit, CommitOutcome, DataFile, Operation, ReadOptions, Reads, Table, WriterOptions};
 use tributary_specs::{Column, DataType, TableName, TableSpec};
 
+use crate::files::Broken;
 use crate::{Error, Result};
 
 /// The program whose decoder refused a record.
@@ -158,6 +160,7 @@ pub(crate) async fn open_of_positions(table: &Table, topic: Option<&str>, partit
     }
 }
 
+#[derive(Clone, Copy)]
 struct Place<'a> {
     content: Option<&'a str>,
     file: Option<&'a str>,
@@ -165,10 +168,30 @@ struct Place<'a> {
     topic: Option<&'a str>,
     partition: Option<i32>,
     offset: Option<i64>,
+    first_seen_us: i64,
+}
+
+impl Place<'_> {
+    /// Every way a source is asked for it.
+    fn spots(self) -> impl Iterator<Item = Spot> {
+        let content = self.content.zip(self.line).map(|(content, line)| Spot::Content(content.to_owned(), line));
+        let position = self.partition.zip(self.offset).map(|(partition, offset)| Spot::Position(partition, offset));
+        // Offsets inside recorded files are data: only rows of sources with positions are found by them.
+        let position = position.filter(|_| self.file.is_none());
+        let offset = self.topic.zip(self.partition).zip(self.offset).filter(|_| self.file.is_none());
+        let offset = offset.map(|((topic, partition), offset)| Spot::Offset(topic.to_owned(), partition, offset));
+        [content, position, offset].into_iter().flatten()
+    }
+
+    /// The record, told from every other one.
+    fn mark(self) -> Option<Mark> {
+        // The last one is the closest: a topic's offset before a bare position.
+        self.spots().last().map(|spot| Mark { spot, first_seen_us: self.first_seen_us })
+    }
 }
 
 /// Columns that say where an open row is.
-const PLACE_COLUMNS: [&str; 7] = ["content", "file", "line", "topic", "partition", "offset", "superseded_at"];
+const PLACE_COLUMNS: [&str; 8] = ["content", "file", "line", "topic", "partition", "offset", "superseded_at", "first_seen"];
 
 /// The places of the rows of a batch that holds at least these columns.
 struct Places<'a> {
@@ -179,6 +202,7 @@ struct Places<'a> {
     partition: &'a Int32Array,
     offset: &'a Int64Array,
     superseded: &'a ArrayRef,
+    first_seen: &'a TimestampMicrosecondArray,
 }
 
 impl<'a> Places<'a> {
@@ -192,6 +216,7 @@ impl<'a> Places<'a> {
             partition: column("partition")?.as_primitive_opt::<Int32Type>()?,
             offset: column("offset")?.as_primitive_opt::<Int64Type>()?,
             superseded: column("superseded_at")?,
+            first_seen: column("first_seen")?.as_primitive_opt()?,
         })
     }
 
@@ -206,6 +231,7 @@ impl<'a> Places<'a> {
             topic: text(self.topic),
             partition: self.partition.is_valid(row).then(|| self.partition.value(row)),
             offset: long(self.offset),
+            first_seen_us: self.first_seen.value(row),
         })
     }
 }
@@ -233,17 +259,28 @@ fn not_ours(table: &Table) -> Error {
 
 /// Marks the open rows of these places as superseded, in one commit that rewrites the files that hold them; none when no file does.
 pub(crate) async fn supersede(table: &Table, spots: &BTreeSet<Spot>, now_us: i64) -> Result<Option<CommitOutcome>> {
+    supersede_where(table, &|place| place.spots().any(|spot| spots.contains(&spot)), now_us).await
+}
+
+/// The same of these very records.
+pub(crate) async fn supersede_records(table: &Table, records: &HashSet<Mark>, now_us: i64) -> Result<Option<CommitOutcome>> {
+    supersede_where(table, &|place| place.mark().is_some_and(|mark| records.contains(&mark)), now_us).await
+}
+
+type Named<'n> = &'n (dyn Fn(Place<'_>) -> bool + Sync);
+
+async fn supersede_where(table: &Table, named: Named<'_>, now_us: i64) -> Result<Option<CommitOutcome>> {
     let failed = |source| Error::lake(table.name(), "marking superseded quarantine rows", source);
     let mut writer = table.writer(WriterOptions::default()).map_err(failed)?;
     let mut changes = table.change_writer();
     let mut removes = Vec::new();
     for file in table.files().await.map_err(failed)? {
-        if !concerned(table, &file, spots).await? {
+        if !concerned(table, &file, named).await? {
             continue;
         }
         let mut stream = table.read_file(&file, None).await.map_err(failed)?;
         while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
-            let marks = marks(table, &batch, spots)?;
+            let marks = marks(table, &batch, named)?;
             let after = marked(&batch, &marks, now_us).map_err(|source| failed(source.into()))?;
             writer.write(&after).await.map_err(failed)?;
             for (rows, change) in [(&batch, "update_preimage"), (&after, "update_postimage")] {
@@ -267,29 +304,20 @@ pub(crate) async fn supersede(table: &Table, spots: &BTreeSet<Spot>, now_us: i64
 }
 
 /// Whether a file holds an open row of one of the places.
-async fn concerned(table: &Table, file: &DataFile, spots: &BTreeSet<Spot>) -> Result<bool> {
+async fn concerned(table: &Table, file: &DataFile, named: Named<'_>) -> Result<bool> {
     let failed = |source| Error::lake(table.name(), "reading the quarantine", source);
     let columns = PLACE_COLUMNS.map(str::to_owned);
     let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
     while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
-        if marks(table, &batch, spots)?.true_count() > 0 {
+        if marks(table, &batch, named)?.true_count() > 0 {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn marks(table: &Table, batch: &RecordBatch, spots: &BTreeSet<Spot>) -> Result<BooleanArray> {
+fn marks(table: &Table, batch: &RecordBatch, named: Named<'_>) -> Result<BooleanArray> {
     let places = Places::of(batch).ok_or_else(|| not_ours(table))?;
-    let named = |place: Place<'_>| {
-        let content = place.content.zip(place.line).map(|(content, line)| Spot::Content(content.to_owned(), line));
-        let position = place.partition.zip(place.offset).map(|(partition, offset)| Spot::Position(partition, offset));
-        // Offsets inside recorded files are data: only rows of sources with positions are found by them.
-        let position = position.filter(|_| place.file.is_none());
-        let offset = place.topic.zip(place.partition).zip(place.offset).filter(|_| place.file.is_none());
-        let offset = offset.map(|((topic, partition), offset)| Spot::Offset(topic.to_owned(), partition, offset));
-        [content, position, offset].into_iter().flatten().any(|spot| spots.contains(&spot))
-    };
     Ok((0..batch.num_rows()).map(|row| Some(places.at(row).is_some_and(named))).collect())
 }
 
@@ -336,5 +364,227 @@ impl Parked {
     /// Places whose rows no reject used up: their records decode now.
     pub(crate) fn superseded(self) -> impl Iterator<Item = Spot> {
         self.open.into_iter().filter(|(_, rows)| *rows > 0).map(|(spot, _)| spot)
+    }
+}
+
+/// One record of a quarantine: its place, and when it was first refused, since a topic made again has the same places once more.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    spot: Spot,
+    first_seen_us: i64,
+}
+
+/// Marks of one content or partition that were first seen at one time, as a commit keeps them.
+#[derive(Debug, Serialize, Deserialize)]
+struct Marks {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    topic: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partition: Option<i32>,
+    first_seen_us: i64,
+    /// Lines, positions or offsets.
+    places: Vec<i64>,
+}
+
+/// What marks of one group share: content, topic, partition, first seen.
+type Shared<'a> = (Option<&'a str>, Option<&'a str>, Option<i32>, i64);
+
+/// Marks as the text of a metadata domain.
+pub(crate) fn to_text(marks: &[Mark]) -> String {
+    let mut groups: BTreeMap<Shared<'_>, Vec<i64>> = BTreeMap::new();
+    for Mark { spot, first_seen_us } in marks {
+        let (content, topic, partition, place) = match spot {
+            Spot::Content(content, line) => (Some(content.as_str()), None, None, *line),
+            Spot::Position(partition, position) => (None, None, Some(*partition), *position),
+            Spot::Offset(topic, partition, offset) => (None, Some(topic.as_str()), Some(*partition), *offset),
+        };
+        groups.entry((content, topic, partition, *first_seen_us)).or_default().push(place);
+    }
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let groups = groups.into_iter().map(|((content, topic, partition, first_seen_us), places)| Marks {
+        content: owned(content),
+        topic: owned(topic),
+        partition,
+        first_seen_us,
+        places,
+    });
+    serde_json::json!(groups.collect::<Vec<_>>()).to_string()
+}
+
+/// The marks of such a text; none when it is no such text.
+pub(crate) fn from_text(text: &str) -> Option<HashSet<Mark>> {
+    let groups: Vec<Marks> = serde_json::from_str(text).ok()?;
+    let mut marks = HashSet::new();
+    for Marks { content, topic, partition, first_seen_us, places } in groups {
+        for place in places {
+            let spot = match (&content, &topic, partition) {
+                (Some(content), None, None) => Spot::Content(content.clone(), place),
+                (None, None, Some(partition)) => Spot::Position(partition, place),
+                (None, Some(topic), Some(partition)) => Spot::Offset(topic.clone(), partition, place),
+                _ => return None,
+            };
+            marks.insert(Mark { spot, first_seen_us });
+        }
+    }
+    Some(marks)
+}
+
+/// A record as its open row keeps it.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub spot: Spot,
+    first_seen_us: i64,
+    /// Why it was refused.
+    pub reason: String,
+    /// Whether the value is bytes of a file that are no record.
+    pub is_no_record: bool,
+    key: Option<Vec<u8>>,
+    value: Option<Vec<u8>>,
+    pub headers: Vec<(String, Option<Vec<u8>>)>,
+    topic: Option<String>,
+    partition: Option<i32>,
+    offset: Option<i64>,
+    timestamp_ms: Option<i64>,
+    file: Option<String>,
+    line: Option<i64>,
+}
+
+impl Kept {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { spot: self.spot.clone(), first_seen_us: self.first_seen_us }
+    }
+
+    /// Topic, partition and offset, where it came with them.
+    pub(crate) fn place(&self) -> Option<(String, i32, i64)> {
+        Some((self.topic.clone()?, self.partition?, self.offset?))
+    }
+
+    /// As it came.
+    pub(crate) fn record<'a>(&'a self, headers: &'a [Header<'a>]) -> Record<'a> {
+        Record {
+            topic: self.topic.as_deref().unwrap_or_default(),
+            partition: self.partition.unwrap_or_default(),
+            offset: self.offset.unwrap_or_default(),
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers,
+            timestamp_ms: self.timestamp_ms,
+            file: self.file.as_deref(),
+            line: self.line,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.key.as_ref().map_or(0, Vec::len) + self.value.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// Open records that are not among those seen, of one reason if one is given, in the order of their places: so many, or so many
+/// bytes of them.
+pub(crate) async fn open_records(
+    table: &Table,
+    reason: Option<&str>,
+    seen: &HashSet<Mark>,
+    records_max: usize,
+    bytes_max: usize,
+) -> Result<Vec<Kept>> {
+    let failed = |source| Error::lake(table.name(), "reading the quarantine", source);
+    let open = ident("superseded_at").is_null();
+    let filter = reason.map_or(open.clone(), |reason| open.and(ident("reason").eq(lit(reason))));
+    let mut stream = table.read(ReadOptions { columns: None, filter: Some(filter) }).await.map_err(failed)?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    'all: while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
+        let rows = Rows::of(&batch).ok_or_else(|| not_ours(table))?;
+        for row in 0..batch.num_rows() {
+            let Some(kept) = rows.at(row).filter(|kept| !seen.contains(&kept.mark())) else { continue };
+            bytes += kept.bytes();
+            found.push(kept);
+            if found.len() >= records_max || bytes >= bytes_max {
+                break 'all;
+            }
+        }
+    }
+    found.sort_by(|left, right| (&left.spot, left.first_seen_us).cmp(&(&right.spot, right.first_seen_us)));
+    Ok(found)
+}
+
+/// The rows of a batch with every column of a quarantine.
+struct Rows<'a> {
+    places: Places<'a>,
+    reason: &'a StringArray,
+    key: &'a BinaryArray,
+    value: &'a BinaryArray,
+    headers: &'a ListArray,
+    timestamp: &'a TimestampMicrosecondArray,
+}
+
+impl<'a> Rows<'a> {
+    fn of(batch: &'a RecordBatch) -> Option<Self> {
+        let column = |name: &str| batch.column_by_name(name);
+        Some(Self {
+            places: Places::of(batch)?,
+            reason: column("reason")?.as_string_opt::<i32>()?,
+            key: column("key")?.as_binary_opt::<i32>()?,
+            value: column("value")?.as_binary_opt::<i32>()?,
+            headers: column("headers")?.as_list_opt::<i32>()?,
+            timestamp: column("timestamp")?.as_primitive_opt()?,
+        })
+    }
+
+    fn at(&self, row: usize) -> Option<Kept> {
+        let place = self.places.at(row)?;
+        let bytes = |array: &BinaryArray| array.is_valid(row).then(|| array.value(row).to_vec());
+        let reason = self.reason.value(row).to_owned();
+        let Mark { spot, first_seen_us } = place.mark()?;
+        Some(Kept {
+            is_no_record: place.file.is_some() && Broken::is_reason(&reason),
+            spot,
+            first_seen_us,
+            reason,
+            key: bytes(self.key),
+            value: bytes(self.value),
+            headers: self.headers_at(row),
+            topic: place.topic.map(str::to_owned),
+            partition: place.partition,
+            offset: place.offset,
+            timestamp_ms: self.timestamp.is_valid(row).then(|| self.timestamp.value(row) / 1000),
+            file: place.file.map(str::to_owned),
+            line: place.line,
+        })
+    }
+
+    fn headers_at(&self, row: usize) -> Vec<(String, Option<Vec<u8>>)> {
+        if self.headers.is_null(row) {
+            return Vec::new();
+        }
+        let list = self.headers.value(row);
+        let Some(list) = list.as_struct_opt() else { return Vec::new() };
+        let (Some(keys), Some(values)) = (list.column(0).as_string_opt::<i32>(), list.column(1).as_binary_opt::<i32>()) else {
+            return Vec::new();
+        };
+        (0..list.len()).map(|at| (keys.value(at).to_owned(), values.is_valid(at).then(|| values.value(at).to_vec()))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_survive_their_text() {
+        let mark = |spot, first_seen_us| Mark { spot, first_seen_us };
+        let marks = [
+            mark(Spot::Content("ab".to_owned(), 3), 1),
+            mark(Spot::Content("ab".to_owned(), 4), 1),
+            mark(Spot::Content("ab".to_owned(), 4), 2),
+            mark(Spot::Position(0, 7), 1),
+            mark(Spot::Offset("t".to_owned(), 0, 7), 1),
+        ];
+        let text = to_text(&marks);
+        assert_eq!(from_text(&text), Some(marks.into_iter().collect()), "{text}");
+        assert_eq!(from_text("no marks"), None);
+        assert_eq!(from_text(r#"[{"first_seen_us":1,"places":[1]}]"#), None);
     }
 }

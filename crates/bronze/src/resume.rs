@@ -3,7 +3,7 @@
 //! Reading follows what is new, not the table: files are looked at newest first, and one whose greatest offset is not above
 //! what is known of every partition it can hold is passed over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::TryStreamExt;
 use tributary_cdc_decode::{BeforeImages, LastRow, Resume};
@@ -29,10 +29,13 @@ pub(crate) async fn read(feed: &SourceFeed, table: &Table) -> Result<Resume> {
         if nothing_later(file, &last) {
             continue;
         }
-        let columns = ["_topic", "_partition", "_offset", "_position", "_source"].map(str::to_owned);
-        let mut stream = table.read_file(file, Some(&columns)).await.map_err(failed)?;
+        let mut stream = table.read_file(file, Some(&LAST_ROW.map(str::to_owned))).await.map_err(failed)?;
         while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
-            take_last_rows(&batch, &mut last);
+            rows_of(&batch, |partition, offset, row| {
+                if last.get(&partition).is_none_or(|(known, _)| *known <= offset) {
+                    last.insert(partition, (offset, row()));
+                }
+            });
         }
     }
     if feed.replica_identity == ReplicaIdentity::Default {
@@ -77,7 +80,11 @@ fn ints(stats: Option<&ColumnStats>) -> Option<(i64, i64)> {
     int(&stats?.min).zip(int(&stats?.max))
 }
 
-fn take_last_rows(batch: &RecordBatch, last: &mut LastRows) {
+/// Columns that tell the place of a row.
+const LAST_ROW: [&str; 5] = ["_topic", "_partition", "_offset", "_position", "_source"];
+
+/// Gives each row that has a place: its partition, its offset, and what a later one needs of it.
+fn rows_of(batch: &RecordBatch, mut each: impl FnMut((String, i32), i64, &dyn Fn() -> LastRow)) {
     let text = |name: &str| batch.column_by_name(name).and_then(|column| column.as_string_opt::<i32>());
     let (Some(topics), Some(positions)) = (text("_topic"), text("_position")) else { return };
     let partitions = batch.column_by_name("_partition").and_then(|column| column.as_primitive_opt::<Int32Type>());
@@ -91,18 +98,48 @@ fn take_last_rows(batch: &RecordBatch, last: &mut LastRows) {
         if topics.is_null(row) || partitions.is_null(row) || offsets.is_null(row) {
             continue;
         }
-        let (partition, offset) = ((topics.value(row).to_owned(), partitions.value(row)), offsets.value(row));
-        if last.get(&partition).is_some_and(|(known, _)| *known > offset) {
-            continue;
-        }
         let inside = |array: &dyn Array| source.is_some_and(|source| source.is_valid(row)) && array.is_valid(row);
-        let found = LastRow {
+        let found = || LastRow {
             position: text_at(positions, row).unwrap_or_default(),
             server: server.filter(|server| inside(*server)).and_then(|server| text_at(server, row)),
             source_ts_us: time.filter(|time| inside(*time)).map(|time| time.value(row)),
         };
-        last.insert(partition, (offset, found));
+        each((topics.value(row).to_owned(), partitions.value(row)), offsets.value(row), &found);
     }
+}
+
+/// For each of these topics, partitions and offsets the last row of the table before it; none where there is none.
+pub(crate) async fn before(table: &Table, places: BTreeSet<(String, i32, i64)>) -> Result<BTreeMap<(String, i32, i64), LastRow>> {
+    let mut found: BTreeMap<(String, i32, i64), (i64, LastRow)> = BTreeMap::new();
+    if places.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let failed = |source| Error::lake(table.name(), "reading the positions before", source);
+    for file in table.files().await.map_err(failed)? {
+        let mut stream = table.read_file(&file, Some(&LAST_ROW.map(str::to_owned))).await.map_err(failed)?;
+        while let Some(batch) = stream.try_next().await.map_err(|source| failed(source.into()))? {
+            rows_of(&batch, |(topic, partition), offset, row| {
+                let next = places.range((topic.clone(), partition, offset.saturating_add(1))..).next();
+                let Some(next) = next.filter(|next| next.0 == topic && next.1 == partition) else { return };
+                if found.get(next).is_none_or(|(known, _)| *known < offset) {
+                    found.insert(next.clone(), (offset, row()));
+                }
+            });
+        }
+    }
+    // What is before an earlier place is before the next one too, where nothing lies between.
+    let mut last: Option<((String, i32), LastRow)> = None;
+    let mut rows = BTreeMap::new();
+    for place in places {
+        let partition = (place.0.clone(), place.1);
+        let own = found.remove(&place).map(|(_, row)| row);
+        let row = own.or_else(|| last.as_ref().filter(|(of, _)| *of == partition).map(|(_, row)| row.clone()));
+        if let Some(row) = row {
+            last = Some((partition, row.clone()));
+            rows.insert(place, row);
+        }
+    }
+    Ok(rows)
 }
 
 fn text_at(array: &StringArray, row: usize) -> Option<String> {

@@ -7,7 +7,7 @@ use tributary_specs::{DatasetReport, SourceFeed};
 
 use crate::batch::{Ended, LaneBatch};
 use crate::lane::{Lane, Race};
-use crate::options::{Options, Seen};
+use crate::options::{Extent, Options, Seen};
 use crate::plan::{self, Group};
 use crate::tally::{Counts, Tally};
 use crate::{Error, Result, events, run_custom, run_files};
@@ -61,6 +61,10 @@ impl Slot {
             Ok(()) => Lane::open(lake, feed, options).await,
             Err(error) => Err(error),
         };
+        let opened = match opened {
+            Ok(mut lane) => lane.meet_declaration(lake, options).await.map(|()| lane),
+            Err(error) => Err(error),
+        };
         match opened {
             Ok(lane) => Self { index, lane: Some(lane), stopped: Tally::default() },
             Err(error) => {
@@ -94,11 +98,15 @@ impl Slot {
             batch.abandon().await;
             return Committed::Stopped;
         };
+        let taken = batch.counts.rows_in;
         let ended = match batch.commit(lane, lake).await {
             Ok(Ended::Lost(Race::Fenced { table, app_id })) if after == AfterRace::StopWhenFenced => Err(Error::Busy { table, app_id }),
             Ok(Ended::Lost(race)) => lane.lost(lake, race, options).await.map(|()| Committed::ReadAgain),
             Ok(Ended::Widened) => lane.reload(lake).await.map(|()| Committed::ReadAgain),
-            Ok(Ended::Committed | Ended::Nothing) => Ok(Committed::Yes),
+            Ok(Ended::Committed | Ended::Nothing) => {
+                lane.tally.lag_records = lane.tally.lag_records.map(|left| left.saturating_sub(taken));
+                Ok(Committed::Yes)
+            }
             Err(error) => Err(error),
         };
         options.progress.seen(seen(lane, &Counts::default()));
@@ -157,14 +165,17 @@ pub(crate) fn tell(options: &Options, lane: &Lane, batch: &LaneBatch) {
 /// What the feed has done and is in the middle of doing.
 fn seen<'a>(lane: &'a Lane, now: &Counts) -> Seen<'a> {
     let done = &lane.tally.counts;
+    let left = lane.tally.lag_records.map(|left| left.saturating_sub(now.rows_in));
+    let records = done.rows_in + now.rows_in;
+    let by_records = left.map(|left| Extent { done: records, whole: records + left });
     Seen {
         table: &lane.feed.table,
-        records: done.rows_in + now.rows_in,
+        records,
         bytes: done.bytes + now.bytes,
         version: lane.tally.version_to.filter(|_| lane.tally.committed),
-        extent: lane.tally.extent,
+        extent: lane.tally.extent.or(by_records),
         source_time_ms: done.newest_us.max(now.newest_us).map(|newest| newest / 1000),
-        lag_records: lane.tally.lag_records,
+        lag_records: left,
     }
 }
 

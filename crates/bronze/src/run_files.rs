@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use tributary_lake::Lake;
-use tributary_specs::{Decode, SourceFeed};
+use tributary_specs::{Decode, Source, SourceFeed};
 
 use crate::batch::{LaneBatch, Origin};
-use crate::files::{Broken, Content, CutRules, FileRecord, Identified, Identity, Listed, Slice, Slices, identify, list};
+use crate::files::{Broken, Content, CutRules, FileRecord, Identified, Identity, Listed, Listing, Slice, Slices, identify, list};
 use crate::lane::Lane;
 use crate::ledger::{ContentId, Entry};
 use crate::options::{Extent, Options};
@@ -56,7 +56,11 @@ fn stop_all(slots: &mut [Slot], error: Error) {
 /// The files of which some table has not seen what is there.
 async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], options: &Options) -> Result<VecDeque<Listed>> {
     let place = options.data.place(&group.path)?;
-    let listed = list(&options.data, &place, lead, &group.path, &group.pattern(lead)?).await?;
+    let Listing { files: listed, faults } = list(&options.data, &place, lead, &group.path, &group.pattern(lead)?).await?;
+    for error in faults.into_iter().map(Arc::new) {
+        events::file_left(&place.shown, &error.to_string());
+        slots.iter_mut().filter_map(Slot::lane).for_each(|lane| lane.tally.file_faults.push(Arc::clone(&error)));
+    }
     let now_us = lake.clock().now().timestamp_micros();
     let (count, mut settling, mut files) = (listed.len(), 0_u64, VecDeque::new());
     for file in listed {
@@ -257,6 +261,7 @@ impl Run<'_> {
                 Err(error) => return Err(given_up(error)),
             };
             if first {
+                check_header(file, &slice, wants, slots).map_err(alone)?;
                 make_ready(self.lake, wants, slots).await;
                 look_into_quarantine(identity.id, &content_text, wants, slots, batches).await;
                 name_columns(&slice, wants, slots, batches);
@@ -367,6 +372,26 @@ fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &I
         }
     }
     wants
+}
+
+/// A CSV file without any declared column is of another kind, or its fields are parted otherwise.
+fn check_header(file: &Listed, slice: &Slice, wants: &[Want], slots: &[Slot]) -> Result<()> {
+    let Some(header) = &slice.header else { return Ok(()) };
+    let lanes = wants.iter().filter_map(|want| slots[want.slot].running());
+    for feed in lanes.map(|lane| &lane.feed).filter(|feed| feed.decode == Decode::Csv && !feed.columns.is_empty()) {
+        let Source::Files(source) = &feed.source else { continue };
+        if !feed.columns.iter().any(|column| header.contains(&column.name)) {
+            let declared: Vec<&str> = feed.columns.iter().map(|column| column.name.as_str()).collect();
+            let reason = format!(
+                "it names none of the columns that feed {} declares ({}); its fields are taken to be parted by `{}` (csv: delimiter)",
+                feed.name,
+                declared.join(", "),
+                source.csv.delimiter.escape_default(),
+            );
+            return Err(Error::Header { path: file.name.clone(), reason });
+        }
+    }
+    Ok(())
 }
 
 /// Tells the decoders of CSV feeds the columns of the file that follows, and notes those that are declared and not there.

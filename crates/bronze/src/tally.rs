@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tributary_fault::{ExitCode, Fault};
-use tributary_specs::{DatasetReport, PassedGap, ReportedError, Status, TableName};
+use tributary_fault::{ExitCode, Fault, chain};
+use tributary_specs::{Column, DatasetReport, PassedGap, ReportedError, Status, TableName};
 
 use crate::options::Extent;
 use crate::plan::unrouted_note;
@@ -93,12 +93,22 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// The table was rewritten in wider types.
+    pub(crate) fn widened(&mut self, columns: &[Column], version: u64) {
+        let columns = columns.iter().map(|column| format!("{} to {}", column.name, column.data_type)).collect::<Vec<_>>().join(", ");
+        self.remarks.insert(format!("widened {columns}: the table was rewritten in version {version}"));
+        self.version_to = Some(version);
+        self.committed = true;
+        self.commits += 1;
+    }
+
     pub(crate) fn into_report(self, table: &TableName, millis: u64) -> DatasetReport {
         let status = match (&self.failed, self.committed) {
             (Some(_), _) => Status::Failed,
             (None, true) => Status::Committed,
             (None, false) => Status::NothingNew,
         };
+        let widened_only = self.counts.rows_in == 0 && self.remarks.iter().any(|remark| remark.starts_with("widened "));
         let mut notes: Vec<_> = self.remarks.into_iter().collect();
         if !self.unrouted.is_empty() {
             notes.push(unrouted_note(&self.unrouted));
@@ -106,12 +116,13 @@ impl Tally {
         notes.extend(
             self.counts.notes.iter().map(|(note, times)| if *times > 1 { format!("{note} ({times} times)") } else { note.clone() }),
         );
-        notes.extend(self.file_faults.iter().map(|fault| chain(fault)));
+        notes.extend(self.file_faults.iter().map(|fault| chain(fault.as_ref())));
         let reason = match status {
             Status::Failed => "stopped by an error".to_owned(),
             Status::NothingNew if self.file_faults.is_empty() => "no input moved".to_owned(),
             Status::NothingNew => "no input could be read".to_owned(),
             _ if self.files_taken > 0 => format!("{} new files", self.files_taken),
+            _ if widened_only => "the declaration changed".to_owned(),
             _ => "new records".to_owned(),
         };
         let stopped = self.failed.iter().map(|error| (exit_code(error), error.as_ref()));
@@ -161,16 +172,9 @@ fn left_over(fault: &Error) -> ExitCode {
 }
 
 fn reported(error: &Error, exit: ExitCode) -> ReportedError {
-    ReportedError { code: error.code().to_string(), message: chain(error), exit_code: exit.code() }
-}
-
-/// The error and its causes, as one line.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
+    let mut message = chain(error);
+    if let Some(command) = error.next_command() {
+        message.push_str(&format!(" (next: {command})"));
     }
-    text
+    ReportedError { code: error.code().to_string(), message, exit_code: exit.code() }
 }

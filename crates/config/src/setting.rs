@@ -147,6 +147,8 @@ pub enum Program {
     Show,
     /// `tributary quarantine`
     Quarantine,
+    /// `tributary quarantine requeue`
+    Requeue,
     /// `tributary sql`
     Sql,
     /// `tributary-bronze`
@@ -167,6 +169,7 @@ impl Program {
         Self::Doctor,
         Self::Show,
         Self::Quarantine,
+        Self::Requeue,
         Self::Sql,
         Self::Bronze,
         Self::Silver,
@@ -175,12 +178,13 @@ impl Program {
     /// Those that move data.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that reach for sources.
-    pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Bronze];
+    pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Bronze];
     /// Those that read pipeline files.
     pub(crate) const PIPELINES: &'static [Self] =
-        &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Doctor, Self::Bronze, Self::Silver, Self::Gold];
+        &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Doctor, Self::Requeue, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that print rows.
-    pub(crate) const PRINTS: &'static [Self] = &[Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Sql];
+    pub(crate) const PRINTS: &'static [Self] =
+        &[Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
 
     /// What a person types.
     pub const fn command(self) -> &'static str {
@@ -192,6 +196,7 @@ impl Program {
             Self::Doctor => "tributary doctor",
             Self::Show => "tributary show",
             Self::Quarantine => "tributary quarantine",
+            Self::Requeue => "tributary quarantine requeue",
             Self::Sql => "tributary sql",
             Self::Bronze => "tributary-bronze",
             Self::Silver => "tributary-silver",

@@ -4,10 +4,12 @@
 //! [`policy`] is the one place that turns a class into a reaction, and [`ExitCode`] the one place that
 //! turns the reactions of a whole run into what a shell sees.
 
+mod chain;
 mod nearest;
 
 use std::fmt;
 
+pub use chain::chain;
 pub use nearest::nearest;
 
 /// What a failure is. The set is closed: a new class must be given a reaction in [`policy`].

@@ -4,7 +4,8 @@
 //!   in structs, in arrays of structs and in map values. Their order in the batch does not matter.
 //! - A nullable field that is absent reads as null; its siblings are untouched.
 //! - A cast is made only where no value changes, and that is looked at value by value: a number that does not fit, or
-//!   would be rounded, is an error that names column and row. Types that Delta does not have (unsigned, time, duration,
+//!   would be rounded, is an error that names column and row; text holds every plain value, as a column widened to text needs
+//!   of the files written before. Types that Delta does not have (unsigned, time, duration,
 //!   interval, nanoseconds) are refused by name, as is a zone-less time for an instant and the reverse: nobody knows its zone.
 
 use std::sync::Arc;
@@ -157,6 +158,19 @@ fn array(from: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef, Misfit>
         (T::Dictionary(_, values), _) => array(&plain(values)?, to, path),
         (T::RunEndEncoded(_, values), _) => array(&plain(values.data_type())?, to, path),
         (T::LargeUtf8 | T::Utf8View, T::Utf8) | (T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_), T::Binary) => plain(to),
+        (
+            T::Boolean
+            | T::Int8
+            | T::Int16
+            | T::Int32
+            | T::Int64
+            | T::Float32
+            | T::Float64
+            | T::Decimal128(_, _)
+            | T::Date32
+            | T::Timestamp(TimeUnit::Microsecond, _),
+            T::Utf8,
+        ) => plain(to),
         (T::Float32, T::Float64) | (T::Int8 | T::Int16, T::Float32) | (T::Int8 | T::Int16 | T::Int32, T::Float64) => plain(to),
         (T::Int8, T::Int16 | T::Int32 | T::Int64) | (T::Int16, T::Int32 | T::Int64) | (T::Int32, T::Int64) => plain(to),
         (T::Int8 | T::Int16 | T::Int32 | T::Int64, T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Decimal128(_, _)) => exact(from, to, path),
@@ -330,6 +344,21 @@ mod tests {
 
     fn person_type() -> DataType {
         DataType::Struct(vec![Field::new("given", DataType::Utf8, true), Field::new("family", DataType::Utf8, true)].into())
+    }
+
+    #[test]
+    fn text_holds_every_plain_value_and_nothing_becomes_a_number() {
+        let schema = |data_type| Arc::new(Schema::new(vec![Field::new("a", data_type, true)]));
+        let arrays: [(ArrayRef, &str); 3] = [
+            (Arc::new(Int32Array::from(vec![-7])), "-7"),
+            (Arc::new(arrow::array::Float64Array::from(vec![0.1])), "0.1"),
+            (Arc::new(Decimal128Array::from(vec![150]).with_precision_and_scale(5, 2).unwrap()), "1.50"),
+        ];
+        for (array, text) in arrays {
+            let read = read_as(&table(), &one("a", array), &schema(DataType::Utf8)).unwrap();
+            assert_eq!(read.column(0).as_string::<i32>().value(0), text);
+        }
+        assert!(read_as(&table(), &one("a", Arc::new(StringArray::from(vec!["7"]))), &schema(DataType::Int32)).is_err());
     }
 
     #[test]

@@ -24,9 +24,9 @@ pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
 pub use tributary_bronze::{
-    Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, SourceError, SourceRecord,
+    Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, Requeued, SourceError, SourceRecord,
 };
-pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
+pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,

@@ -6,6 +6,7 @@
 mod drain;
 mod lag;
 mod look;
+mod requeue;
 mod schedule;
 mod stream;
 mod totals;

@@ -208,6 +208,36 @@ fn bad_lines_are_in_quarantine_and_can_be_read_there() {
 }
 
 #[test]
+fn a_quarantined_record_becomes_a_row_when_the_declaration_holds_it() {
+    let shop = Shop::new();
+    shop.write(
+        "pipeline.yml",
+        "name: shop\nfeeds:\n  - {name: stock_codes, table: bronze.codes, decode: json, schema_policy: widen, source: {files: {path: codes, format: jsonl}}, \
+         columns: [{name: id, type: long}, {name: code, type: integer}]}\nsilver:\n  - {table: silver.codes, sources: [bronze.codes], \
+         select: 'select id, cast(code as string) as code from bronze.codes', keys: [id], sequence_by: [id], policy: scd_type1}\n",
+    );
+    shop.write("data/raw/codes/1.jsonl", "{\"id\":1,\"code\":7}\n{\"id\":2,\"code\":\"A-7\"}\n");
+    shop.says(0, &["run"]);
+    let list = shop.json(&["quarantine", "list", "-o", "json"]);
+    assert_eq!((&list[0]["reason"], &list[0]["open"]), (&Value::from("wrong_type"), &Value::from(1)));
+    let declared =
+        std::fs::read_to_string(shop.path("pipeline.yml")).unwrap().replace("{name: code, type: integer}", "{name: code, type: string}");
+    shop.write("pipeline.yml", &declared);
+    let said = shop.says(0, &["run"]);
+    assert!(said.contains("widened code to string"), "{said}");
+    let dry = shop.json(&["quarantine", "requeue", "stock_codes", "--dry-run", "-o", "json"]);
+    assert_eq!((&dry[0]["outcome"], &dry[0]["records"]), (&Value::from("would become rows"), &Value::from(1)));
+    let done = shop.json(&["quarantine", "requeue", "stock_codes", "--reason", "wrong_type", "-o", "json"]);
+    assert_eq!((&done[0]["outcome"], &done[0]["records"]), (&Value::from("became rows"), &Value::from(1)));
+    assert_eq!(shop.json(&["quarantine", "list", "-o", "json"])[0]["open"], 0);
+    shop.says(0, &["run"]);
+    let rows = shop.json(&["sql", "select id, code from silver.codes order by id", "-o", "json"]);
+    assert_eq!((rows.len(), &rows[0]["code"], &rows[1]["code"]), (2, &Value::from("7"), &Value::from("A-7")));
+    let said = shop.says(2, &["quarantine", "requeue", "stock_code"]);
+    assert!(said.contains("error[TR0002]") && said.contains("did you mean `stock_codes`?"), "{said}");
+}
+
+#[test]
 fn the_report_says_what_the_shell_saw() {
     let shop = Shop::new();
     shop.says(0, &["run", "--report", "out/report.json"]);

@@ -93,7 +93,7 @@ mod tests {
         let store = std::sync::Arc::new(InMemory::new());
         store.put(&Path::from(name), stored.into()).await.unwrap();
         let root = DataRoot::wrap(store, "");
-        let files = list(&root, &root.place("").unwrap(), "f", "", &Pattern::new("f", None).unwrap()).await.unwrap();
+        let files = list(&root, &root.place("").unwrap(), "f", "", &Pattern::new("f", None).unwrap()).await.unwrap().files;
         let mut content = Content::open(&root, &files[0]).await?;
         let mut all = Vec::new();
         while let Some(bytes) = content.next().await? {

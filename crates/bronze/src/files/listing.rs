@@ -5,7 +5,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
 use tributary_lake::object_store::{self, ObjectMeta, ObjectStoreExt, path::Path};
 
-use super::root::{DataRoot, Place};
+use super::root::{DataRoot, Place, store_path};
+use super::walk::walk;
 use crate::ledger::QUICK_BITS;
 use crate::{Error, Result};
 
@@ -85,20 +86,34 @@ impl Pattern {
     }
 }
 
-/// The feed's files, sorted by name. `feed_path` is the feed's own spelling of the place.
-pub(crate) async fn list(root: &DataRoot, place: &Place, feed: &str, feed_path: &str, pattern: &Pattern) -> Result<Vec<Listed>> {
+/// What a listing found.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// The feed's files, sorted by name.
+    pub files: Vec<Listed>,
+    /// Paths that cannot be read.
+    pub faults: Vec<Error>,
+}
+
+/// Lists the feed's files. `feed_path` is the feed's own spelling of the place.
+pub(crate) async fn list(root: &DataRoot, place: &Place, feed: &str, feed_path: &str, pattern: &Pattern) -> Result<Listing> {
     let read = |source| Error::Read { path: place.shown.clone(), source };
     let folder = feed_path.trim_end_matches('/');
     if !root.is_folder(place).await? {
         return match root.store().head(&place.path).await {
-            Ok(meta) => Ok(vec![Listed::new(meta, folder.to_owned())]),
+            Ok(meta) => Ok(Listing { files: vec![Listed::new(meta, folder.to_owned())], faults: Vec::new() }),
             Err(object_store::Error::NotFound { .. }) => Err(Error::PathMissing { feed: feed.to_owned(), path: place.shown.clone() }),
             Err(source) => Err(read(source)),
         };
     }
-    let mut files = Vec::new();
-    let mut listing = root.store().list(Some(&place.path));
-    while let Some(meta) = listing.try_next().await.map_err(read)? {
+    let (mut files, mut faults) = (Vec::new(), Vec::new());
+    let listed: Result<Vec<ObjectMeta>, _> = root.store().list(Some(&place.path)).try_collect().await;
+    let listed = match (listed, &place.local) {
+        (Ok(listed), _) => listed,
+        (Err(source), Some(local)) => reached(root, local, &mut faults).await?.ok_or_else(|| read(source))?,
+        (Err(source), None) => return Err(read(source)),
+    };
+    for meta in listed {
         let Some(below) = meta.location.prefix_match(&place.path) else { continue };
         let below = below.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/");
         if below.is_empty() {
@@ -114,7 +129,28 @@ pub(crate) async fn list(root: &DataRoot, place: &Place, feed: &str, feed_path: 
         files.push(Listed::new(meta, folder.to_owned()));
     }
     files.sort_by(|left, right| left.name.cmp(&right.name));
-    Ok(files)
+    Ok(Listing { files, faults })
+}
+
+/// What of a folder of this machine can be reached, where the store cannot list it to the end; none where no path is why.
+async fn reached(root: &DataRoot, folder: &std::path::Path, faults: &mut Vec<Error>) -> Result<Option<Vec<ObjectMeta>>> {
+    let folder = folder.to_owned();
+    // A walk does not panic; one that is given up found nothing.
+    let reached = tokio::task::spawn_blocking(move || walk(&folder)).await.unwrap_or_default();
+    if reached.faults.is_empty() {
+        return Ok(None);
+    }
+    faults.extend(reached.faults.into_iter().map(|(path, reason)| Error::Unreachable { path: path.display().to_string(), reason }));
+    let mut listed = Vec::new();
+    for path in reached.files {
+        let location = store_path(&path)?;
+        match root.store().head(&location).await {
+            Ok(meta) => listed.push(meta),
+            Err(object_store::Error::NotFound { .. }) => {}
+            Err(source) => faults.push(Error::Read { path: path.display().to_string(), source }),
+        }
+    }
+    Ok(Some(listed))
 }
 
 /// What the store says of a file now; none when it is gone.

@@ -17,11 +17,12 @@ mod listing;
 mod piece;
 mod root;
 mod slices;
+mod walk;
 
 pub(crate) use content::Content;
 pub(crate) use csv::Dialect;
 pub(crate) use identity::{Identified, Identity, identify};
-pub(crate) use listing::{Listed, Pattern, list};
+pub(crate) use listing::{Listed, Listing, Pattern, list};
 pub(crate) use piece::CutFault;
 pub use root::DataRoot;
 pub(crate) use slices::{Broken, CutRules, FileRecord, Slice, Slices};

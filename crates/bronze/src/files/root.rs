@@ -7,6 +7,7 @@ use tributary_lake::object_store::local::LocalFileSystem;
 use tributary_lake::object_store::path::Path;
 use tributary_lake::object_store::{self, ObjectStore};
 
+use super::walk::needs_a_person;
 use crate::{Error, Result};
 
 /// The root of file drops. Everything is read through its object store.
@@ -27,7 +28,7 @@ pub(crate) struct Place {
     /// As a person knows it.
     pub shown: String,
     /// On this machine, when it is there.
-    local: Option<PathBuf>,
+    pub local: Option<PathBuf>,
 }
 
 impl DataRoot {
@@ -75,9 +76,12 @@ impl DataRoot {
             Some(local) => match tokio::fs::metadata(local).await {
                 Ok(metadata) => Ok(metadata.is_dir()),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-                Err(error) => Err(Error::Read {
-                    path: place.shown.clone(),
-                    source: object_store::Error::Generic { store: "local files", source: Box::new(error) },
+                Err(error) => Err(match needs_a_person(&error) {
+                    Some(reason) => Error::Unreachable { path: place.shown.clone(), reason },
+                    None => Error::Read {
+                        path: place.shown.clone(),
+                        source: object_store::Error::Generic { store: "local files", source: Box::new(error) },
+                    },
                 }),
             },
         }
@@ -110,6 +114,6 @@ fn tidy(path: &std::path::Path) -> PathBuf {
     tidy
 }
 
-fn store_path(path: &std::path::Path) -> Result<Path> {
+pub(super) fn store_path(path: &std::path::Path) -> Result<Path> {
     Path::from_absolute_path(path).map_err(|error| Error::Root { root: path.display().to_string(), reason: error.to_string() })
 }

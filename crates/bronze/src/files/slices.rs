@@ -11,7 +11,7 @@ use super::content::Content;
 use super::csv::{CsvCutter, Dialect, split};
 use super::kafka::KafkaLine;
 use super::lines::LineCutter;
-use super::piece::Piece;
+use super::piece::{CutFault, Piece};
 use crate::ledger::ContentId;
 use crate::{Error, Result};
 
@@ -57,6 +57,16 @@ pub(crate) struct Broken {
     pub bytes: Vec<u8>,
     pub reason: &'static str,
     pub message: String,
+}
+
+/// A line that is no recorded record.
+const KAFKA_LINE: &str = "kafka_line";
+
+impl Broken {
+    /// Whether records are refused for this because bytes are no record, so that they cannot be decoded however the feed is declared.
+    pub(crate) fn is_reason(reason: &str) -> bool {
+        reason == KAFKA_LINE || [CutFault::TooLong, CutFault::UnclosedQuote].iter().any(|fault| fault.code() == reason)
+    }
 }
 
 /// Some records of one file, in their order.
@@ -211,7 +221,7 @@ impl Slices {
                 start,
                 end,
             }),
-            Err(message) => slice.broken.push(Broken { line, start, end, bytes, reason: "kafka_line", message }),
+            Err(message) => slice.broken.push(Broken { line, start, end, bytes, reason: KAFKA_LINE, message }),
         }
     }
 
@@ -263,7 +273,7 @@ mod tests {
         let store = Arc::new(InMemory::new());
         store.put(&Path::from("f"), content.to_vec().into()).await.unwrap();
         let root = DataRoot::wrap(store, "");
-        let files = list(&root, &root.place("").unwrap(), "f", "", &Pattern::new("f", None).unwrap()).await.unwrap();
+        let files = list(&root, &root.place("").unwrap(), "f", "", &Pattern::new("f", None).unwrap()).await.unwrap().files;
         let mut slices = Slices::new("f", Content::open(&root, &files[0]).await?, rules);
         let mut all = Vec::new();
         while let Some(slice) = slices.next().await? {

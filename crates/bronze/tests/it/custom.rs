@@ -122,7 +122,7 @@ async fn a_position_the_source_no_longer_has_stops_the_feed_with_the_range_unles
     source.set(vec![(5, some(0..8))]);
     let report = world.run_with(&[custom()], &options).await.remove(0);
     assert_eq!((report.status, exit_of(&report), code_of(&report)), (Status::Failed, BAD_INPUT, "BR0012"));
-    assert!(report.error.unwrap().message.ends_with("missing 3 to 5"));
+    assert!(report.error.unwrap().message.contains("missing 3 to 5 (next: tributary run --only bronze.a --on-gap earliest)"));
     options.on_gap = OnGap::Earliest;
     let report = world.run_with(&[custom()], &options).await.remove(0);
     assert_eq!((report.rows_out, report.error), (3, None));

@@ -17,6 +17,7 @@ fn all() -> Vec<Error> {
         Error::Root { root: "ftp://host/drops".into(), reason: "only folders of this machine are read".into() },
         Error::PathMissing { feed: feed(), path: "/data/raw/retail".into() },
         Error::Read { path: path(), source: gone() },
+        Error::Unreachable { path: path(), reason: "permission denied".into() },
         Error::Damaged { path: path(), reason: "its gzip stream ends early or fails its checksum".into() },
         Error::Encoding { path: path(), found: "UTF-16".into() },
         Error::RepeatedHeader { path: path(), column: "note".into() },

@@ -3,10 +3,11 @@
 use serde_json::json;
 use tributary_lake::object_store::ObjectStoreExt;
 use tributary_lake::object_store::path::Path;
+use tributary_lake::{Clock as _, SystemClock};
 use tributary_specs::Status;
 use tributary_testkit::{Rule, Verb};
 
-use crate::world::{World, gzip, json_lines, record, recorded};
+use crate::world::{BAD_INPUT, World, code_of, exit_of, feed, gzip, json_lines, record, recorded};
 
 fn lines(ids: std::ops::Range<i64>) -> String {
     ids.map(|id| format!("{{\"id\":{id}}}\n")).collect()
@@ -140,7 +141,7 @@ async fn a_young_file_is_left_until_it_has_settled() {
         source.settle_seconds = 60;
     }
     world.drop_file("in/1.jsonl", lines(0..3)).await;
-    world.clock.set(chrono::Utc::now());
+    world.clock.set(SystemClock.now());
     let report = world.run_one(&feed).await;
     assert_eq!(report.status, Status::NothingNew);
     assert!(report.notes[0].contains("less than 60 seconds ago"), "{:?}", report.notes);
@@ -331,4 +332,43 @@ async fn two_runs_that_write_the_same_range_take_each_file_once() {
     assert_eq!(report.error, None);
     assert!(report.conflicts > 0);
     assert_eq!(world.columns("bronze.a", &["id"]).await, numbers(0..6));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_path_that_cannot_be_read_is_named_for_a_person_and_every_other_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let drops = folder.path().join("in");
+    std::fs::create_dir_all(drops.join("deep")).unwrap();
+    std::fs::write(drops.join("1.jsonl"), lines(0..3)).unwrap();
+    std::fs::write(drops.join("deep/2.jsonl"), lines(3..5)).unwrap();
+    std::os::unix::fs::symlink("..", drops.join("deep/up")).unwrap();
+    std::os::unix::fs::symlink("self", drops.join("self")).unwrap();
+    let world = World::new();
+    let options = tributary_bronze::Options::new(tributary_bronze::DataRoot::local(folder.path().to_str().unwrap()).unwrap());
+    for rows in [5, 0] {
+        let report = world.run_with(&[json_lines("a", "in")], &options).await.remove(0);
+        assert_eq!((report.rows_out, code_of(&report), exit_of(&report)), (rows, "BR0029", BAD_INPUT), "{report:?}");
+        let message = &report.error.as_ref().unwrap().message;
+        assert!(message.contains("symbolic links lead in a circle") && message.contains("(next: tributary help BR0029)"), "{message}");
+        assert!(["deep/up", "self"].iter().all(|path| report.notes.iter().any(|note| note.contains(path))), "{:?}", report.notes);
+    }
+    let looped = world.run_with(&[json_lines("b", "in/self")], &options).await.remove(0);
+    assert_eq!((code_of(&looped), exit_of(&looped)), ("BR0029", BAD_INPUT), "{looped:?}");
+}
+
+#[tokio::test]
+async fn a_csv_file_without_any_declared_column_is_refused_by_name_and_the_others_are_read() {
+    let world = World::new();
+    let feed = feed(json!({
+        "name": "a", "table": "bronze.a", "decode": "csv", "source": {"files": {"path": "in", "format": "csv"}},
+        "columns": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}],
+    }));
+    world.drop_file("in/1.csv", "id;note\n1;a\n").await;
+    world.drop_file("in/2.csv", "id,extra\n2,x\n").await;
+    let report = world.run(std::slice::from_ref(&feed)).await.remove(0);
+    assert_eq!((report.rows_out, code_of(&report), exit_of(&report)), (1, "BR0007", BAD_INPUT), "{report:?}");
+    let message = &report.error.as_ref().unwrap().message;
+    assert!(message.contains("in/1.csv") && message.contains("(id, note)") && message.contains("parted by `,`"), "{message}");
+    assert_eq!(world.columns("bronze.a", &["id"]).await, [json!([2])]);
 }

@@ -17,5 +17,6 @@ mod kafka_gaps;
 mod overlap;
 mod quarantine;
 mod recordings;
+mod requeue;
 mod schema;
 mod world;

@@ -10,7 +10,7 @@ use tributary_lake::object_store::memory::InMemory;
 use tributary_lake::object_store::{ObjectStore, ObjectStoreExt};
 use tributary_silver_merge::Error;
 use tributary_specs::{Expectation, ExpectationAction, MergePolicy, NullKeys, SilverSpec, Status, TableName};
-use tributary_testkit::{Controls, Frame};
+use tributary_testkit::{Controls, FaultyStore, Frame};
 
 use crate::world::{SCD2, World, block_on, columns_of, dimension, json_frame, names_of, sorted, source, target};
 
@@ -195,6 +195,37 @@ fn a_target_that_names_no_tables_yet_does_so_with_its_next_commit() {
                 let named = world.table(&dataset.table).await?.progress(id).await?;
                 ensure!(named == Some(world.table(&table).await?.identity()), "{id}: {named:?}");
             }
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_target_that_needs_an_unknown_feature_is_refused_before_its_source_is_read() {
+    block_on(async {
+        for policy in [MergePolicy::ScdType1, MergePolicy::Append] {
+            let mut dataset = dimension(policy.clone());
+            if policy == MergePolicy::Append {
+                (dataset.keys, dataset.sequence_by) = (Vec::new(), Vec::new());
+                dataset.deletes.apply_as_delete_when = None;
+            }
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            let world = World::on(Arc::clone(&store), Controls::none());
+            world.append(&source("dim"), &event(1, 1, "I")).await?;
+            world.run(&dataset).await?;
+            world.append(&source("dim"), &event(2, 2, "I")).await?;
+            let first = "lake/main/silver/dim/_delta_log/00000000000000000000.json".into();
+            let text = String::from_utf8(store.get(&first).await?.bytes().await?.to_vec())?;
+            store.put(&first, text.replace("\"writerFeatures\":[", "\"writerFeatures\":[\"quantumRows\",").into()).await?;
+            let files = async || Ok::<_, anyhow::Error>(store.list(None).try_collect::<Vec<_>>().await?.len());
+            let before = files().await?;
+            let faulty = FaultyStore::new(Arc::clone(&store));
+            let error = World::on(Arc::new(faulty.clone()), Controls::none()).run(&dataset).await.expect_err("an unknown feature");
+            ensure!(error.code().0 == "LK0005" && error.next_command().is_some(), "{error}");
+            ensure!(files().await? == before, "files were written in vain");
+            let reads = faulty.calls();
+            ensure!(!reads.iter().any(|call| call.path.as_ref().ends_with(".parquet")), "the source was read: {reads:?}");
         }
         Ok(())
     })

@@ -248,13 +248,7 @@ fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) ->
 
 /// An error as reports keep it: the chain of messages, the page, the next command.
 pub(crate) fn reported<E: Fault + 'static>(error: &E) -> ReportedError {
-    let mut message = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        message.push_str(": ");
-        message.push_str(&cause.to_string());
-        source = cause.source();
-    }
+    let mut message = tributary_fault::chain(error);
     if let Some(command) = error.next_command() {
         message.push_str(&format!(" (next: {command})"));
     }
