@@ -42,6 +42,10 @@ impl Broker {
     }
 
     pub fn put(&self, record: BaseRecord<'_, str, str>) {
+        self.put_bytes(record);
+    }
+
+    pub fn put_bytes<K: rdkafka::message::ToBytes + ?Sized, P: rdkafka::message::ToBytes + ?Sized>(&self, record: BaseRecord<'_, K, P>) {
         let mut record = Some(record);
         while let Some(waiting) = record.take() {
             if let Err((_, again)) = self.producer.send(waiting) {
@@ -293,4 +297,22 @@ async fn settings_that_make_no_consumer_are_named_without_their_values() {
     }
     let report = world.run(&[topics("a", json!({"topics": ["t"]}))]).await.remove(0);
     assert!(report.error.unwrap().message.contains("kafka_bootstrap"));
+}
+
+#[tokio::test]
+async fn a_topic_without_a_leader_stops_its_feed_and_no_other() {
+    let (world, broker) = (World::new(), Broker::new(&[("t", 2), ("u", 1)]));
+    broker.send("t", 0, 0..3);
+    broker.send("u", 0, 3..6);
+    broker.cluster.partition_leader("t", 1, None).unwrap();
+    let mut options = broker.options(&world);
+    options.kafka.patience = Duration::from_secs(1);
+    let feeds = [topics("a", json!({"topics": ["t"]})), topics("b", json!({"topics": ["u"]}))];
+    let reports = world.run_with(&feeds, &options).await;
+    assert_eq!((code_of(&reports[0]), exit_of(&reports[0])), ("BR0023", Some(1)), "{reports:?}");
+    assert!(reports[0].error.as_ref().unwrap().message.contains("topic `t`"), "{reports:?}");
+    assert_eq!((reports[1].error.clone(), reports[1].rows_out), (None, 3));
+    broker.cluster.partition_leader("t", 1, Some(1)).unwrap();
+    let reports = world.run_with(&feeds, &broker.options(&world)).await;
+    assert_eq!((reports[0].error.clone(), reports[0].rows_out), (None, 3));
 }
