@@ -117,7 +117,8 @@ impl LaneBatch {
             self.absorb_too_long(lane, lake, &long).await?;
         }
         let records = whole;
-        let decoded = lane.decoder.decode(&records, self.now_us);
+        let mut decoded = lane.decoder.decode(&records, self.now_us);
+        lane.forget_unshown(&mut decoded)?;
         if let Some(source) = decoded.stop {
             return Err(Error::Decode { table: lane.feed.table.clone(), source: Box::new(source) });
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tributary_cdc_decode::Decoder;
+use tributary_cdc_decode::{Decoded, Decoder, Resume};
 use tributary_lake::{CommitOutcome, Lake, Table};
-use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DataType, Decode, SourceFeed, TableName, TableSpec};
 
 use crate::declaration::{self, Differences};
 use crate::ledger::Ledger;
@@ -116,6 +116,31 @@ impl Lane {
             self.decoder.resume(resume::read(&self.feed, bronze).await?);
         }
         self.ready = true;
+        Ok(())
+    }
+
+    /// Forgets new columns of which no row of a decoded batch has a value: only records that go to quarantine have shown them.
+    pub(crate) fn forget_unshown(&mut self, decoded: &mut Decoded) -> Result<()> {
+        let Some(change) = decoded.schema_change.as_mut().filter(|_| self.feed.decode == Decode::Json && !decoded.rejects.is_empty())
+        else {
+            return Ok(());
+        };
+        let batch = &decoded.batch;
+        let is_shown = |name: &str| batch.column_by_name(name).is_none_or(|values| values.null_count() < values.len());
+        let (shown, unshown): (Vec<Column>, Vec<Column>) =
+            std::mem::take(&mut change.added).into_iter().partition(|new| is_shown(&new.name));
+        change.added = shown;
+        if unshown.is_empty() {
+            return Ok(());
+        }
+        let stays = |name: &str| unshown.iter().all(|column| column.name != name);
+        change.columns.retain(|column| stays(&column.name));
+        let places: Vec<usize> =
+            batch.schema().fields().iter().enumerate().filter(|(_, field)| stays(field.name())).map(|(place, _)| place).collect();
+        let table = &self.feed.table;
+        decoded.batch = batch.project(&places).map_err(|source| Error::lake(table, "decoding rows", source.into()))?;
+        self.decoder = decoder(&self.feed)?;
+        self.decoder.resume(Resume { columns: change.columns.clone(), ..Resume::default() });
         Ok(())
     }
 

@@ -265,7 +265,8 @@ impl Decided {
 
 /// A record as a row, or why it is none today.
 async fn decoded(lane: &mut Lane, record: &Record<'_>, now_us: i64) -> Result<Result<Decoded, String>> {
-    let found = lane.decoder.decode(std::slice::from_ref(record), now_us);
+    let mut found = lane.decoder.decode(std::slice::from_ref(record), now_us);
+    lane.forget_unshown(&mut found)?;
     Ok(match (&found.stop, found.rejects.first()) {
         (Some(stop), _) => Err(stop.code().to_string()),
         (None, Some(reject)) => Err(reject.reason.as_str().to_owned()),

@@ -123,3 +123,24 @@ async fn widen_rewrites_the_table_in_one_commit_that_changes_no_row() {
     assert_eq!(ids, [json!([1, null]), json!([2, "b"]), json!([3, null]), json!([5_000_000_000_i64, null])]);
     assert_eq!(world.run_one(&feed).await.rows_in, 0);
 }
+
+#[tokio::test]
+async fn a_column_that_only_quarantined_records_show_does_not_enter_the_table() {
+    let world = World::new();
+    let feed = policy(SchemaPolicy::Add);
+    world.drop_file("in/1.jsonl", "{\"id\":1}\n{\"id\":\"bad\",\"typo\":1,\"extra\":2}\n").await;
+    let report = world.run_one(&feed).await;
+    assert_eq!((report.rows_out, report.rows_quarantined), (1, 1));
+    assert!(!report.notes.iter().any(|note| note.contains("typo")), "{:?}", report.notes);
+    world.drop_file("in/2.jsonl", "{\"id\":\"bad\",\"typo\":1}\n{\"id\":2,\"extra\":5}\n").await;
+    let report = world.run_one(&feed).await;
+    assert!(report.notes.iter().any(|note| note.contains("column extra added")), "{:?}", report.notes);
+    assert_eq!(world.columns("bronze.a", &["id", "extra"]).await, [json!([1, null]), json!([2, 5])]);
+    let lake = world.lake();
+    let table = lake.table(&feed.table).await.unwrap().unwrap();
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).filter(|name| !name.starts_with('_')).collect();
+    assert_eq!(names, ["id", "note", "extra"]);
+    let done = tributary_bronze::requeue(&lake, &feed, None, false, &world.options()).await.unwrap();
+    assert_eq!((done.records, done.rows), (2, 0));
+    assert_eq!(lake.table(&feed.table).await.unwrap().unwrap().version(), table.version());
+}
