@@ -16,6 +16,7 @@ pub trait Clock: Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
     fn now(&self) -> DateTime<Utc> {
         Utc::now()
     }

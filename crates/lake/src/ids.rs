@@ -16,6 +16,7 @@ pub trait Ids: Debug + Send + Sync {
 pub struct RandomIds;
 
 impl Ids for RandomIds {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
     fn next(&self) -> Uuid {
         Uuid::new_v4()
     }

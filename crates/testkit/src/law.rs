@@ -45,6 +45,7 @@ impl std::fmt::Display for Tried {
 
 impl Law {
     /// A law of this name, run for two seconds from a random seed, unless the environment says otherwise.
+    #[expect(clippy::disallowed_methods, reason = "each run tries other cases; what it prints repeats them")]
     pub fn new(name: &'static str) -> Self {
         let seed = number("TRIBUTARY_LAW_SEED").unwrap_or_else(rand::random);
         Self { name, budget: Duration::from_secs(2), seed }.within(Duration::from_secs(2))

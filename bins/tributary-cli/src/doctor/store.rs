@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::Utc;
 use tributary::object_store::path::Path;
 use tributary::object_store::{Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
-use tributary::{Lake, Pipeline, TableName};
+use tributary::{Clock as _, Lake, Pipeline, SystemClock, TableName};
 use tributary_config::Settings;
 
 use super::finding::Finding;
@@ -46,7 +46,7 @@ async fn probe(lake: &Lake, settings: &Settings) -> Result<chrono::DateTime<Utc>
     let failed =
         |action: &str, source| Failure::from(Error::Store { location: settings.warehouse.to_string(), action: action.to_owned(), source });
     let root = Path::from_url_path(stores.root().path()).map_err(|error| failed("naming an object", error.into()))?;
-    let name = format!("_probe-{}-{}", std::process::id(), Utc::now().timestamp_micros());
+    let name = format!("_probe-{}-{}", std::process::id(), SystemClock.now().timestamp_micros());
     let path = root.join(settings.catalogue.as_str()).join(name.as_str());
     let create = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
     within(store.put_opts(&path, "first".into(), create.clone())).await.map_err(|error| failed("creating an object", error))?;
@@ -95,7 +95,7 @@ async fn catalogue(lake: &Lake, settings: &Settings) -> Finding {
 
 /// This machine's clock beside the store's and beside the newest commits, which no clock may lie before.
 async fn clock(lake: &Lake, pipeline: Option<&Pipeline>, modified: chrono::DateTime<Utc>) -> Finding {
-    let now = Utc::now();
+    let now = SystemClock.now();
     let apart = (modified - now).num_seconds().abs();
     if apart > APART_MAX {
         return Finding::failed("clock", "", Error::Clock { other: "the store's clock".to_owned(), seconds: apart });

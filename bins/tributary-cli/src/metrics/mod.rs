@@ -12,8 +12,7 @@ mod values;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use chrono::Utc;
-use tributary::{DatasetReport, Layer, ProgressEvent, ProgressSink, Status};
+use tributary::{Clock as _, DatasetReport, Layer, ProgressEvent, ProgressSink, Status, SystemClock};
 
 use self::catalogue as metric;
 use self::health::{Dataset, Health, State};
@@ -44,7 +43,7 @@ impl Observer {
             seen.values.set(metric::STOPPED, &[&name, &layer], 0.0);
             seen.health.datasets.insert(name, Dataset { layer, ..Dataset::default() });
         }
-        seen.values.set(metric::STARTED, &[], Utc::now().timestamp_millis() as f64 / 1000.0);
+        seen.values.set(metric::STARTED, &[], SystemClock.now().timestamp_millis() as f64 / 1000.0);
         seen.values.set(metric::BUILD, &[env!("CARGO_PKG_VERSION")], 1.0);
         Self { seen: Mutex::new(seen) }
     }
@@ -110,7 +109,7 @@ impl Seen {
         if let Some(error) = &report.error {
             self.values.add(metric::ERRORS, &[table, layer, &error.code], 1);
         }
-        let now = Utc::now();
+        let now = SystemClock.now();
         let well = matches!(report.status, Status::Committed | Status::NothingNew);
         if well {
             self.values.set(metric::LAST_SUCCESS, &labels, now.timestamp_millis() as f64 / 1000.0);

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use chrono::Utc;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tributary::{DatasetReport, ProgressEvent, ProgressSink, Status};
+use tributary::{Clock as _, DatasetReport, ProgressEvent, ProgressSink, Status, SystemClock};
 
 use super::advance::Advance;
 use super::{stopped, summary, waits};
@@ -33,7 +32,7 @@ impl Bars {
 
     fn advance(&self, table: &str, advance: &Advance) {
         let line = self.line(table);
-        line.set_message(advance.text(line.elapsed(), Utc::now()));
+        line.set_message(advance.text(line.elapsed(), SystemClock.now()));
     }
 
     /// A line of its own above the moving ones.

@@ -1,8 +1,8 @@
 //! A line an event: for people, or JSON for programs.
 
-use chrono::{SecondsFormat, Utc};
+use chrono::SecondsFormat;
 use serde_json::{Value, json};
-use tributary::{ProgressEvent, ProgressSink, RunReport, Status};
+use tributary::{Clock as _, ProgressEvent, ProgressSink, RunReport, Status, SystemClock};
 
 use super::{stopped, summary, waits};
 use crate::start;
@@ -59,7 +59,7 @@ impl ProgressSink for Json {
 
 /// An object with the time it is said.
 pub fn say_json(mut object: Value) {
-    object["time"] = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true).into();
+    object["time"] = SystemClock.now().to_rfc3339_opts(SecondsFormat::Millis, true).into();
     say(&format!("{object}\n"));
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow::array::{ArrayRef, Int64Array};
 use chrono::{DateTime, TimeDelta, Utc};
-use tributary_lake::{Error, Table};
+use tributary_lake::{Clock as _, Error, SystemClock, Table};
 use tributary_specs::{Column, DataType};
 
 use crate::shop::{Shop, append, batch, ten_o_clock};
@@ -60,13 +60,13 @@ async fn a_table_without_timestamps_of_its_own_goes_by_its_log_files() -> Result
     let protocol = serde_json::json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": 2 } });
     let first = format!("{protocol}\n{}\n", serde_json::json!({ "metaData": metadata }));
     shop.put(&foreign, "_delta_log/00000000000000000000.json", first.into_bytes()).await?;
-    let before = Utc::now();
+    let before = SystemClock.now();
     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     shop.put(&foreign, "_delta_log/00000000000000000001.json", b"{\"commitInfo\":{\"timestamp\":1}}\n".to_vec()).await?;
     let lake = tributary_lake::Lake::open(shop.lake.stores().clone(), tributary_lake::LakeOptions::default())?;
     let foreign = lake.table(foreign.name()).await?.unwrap();
     assert_eq!(foreign.at_timestamp(before).await?.version(), 0);
-    assert_eq!(foreign.at_timestamp(Utc::now()).await?.version(), 1);
+    assert_eq!(foreign.at_timestamp(SystemClock.now()).await?.version(), 1);
     assert!(matches!(foreign.at_timestamp(before - TimeDelta::hours(1)).await, Err(Error::NoInstant { .. })));
     Ok(())
 }

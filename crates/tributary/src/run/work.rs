@@ -71,7 +71,7 @@ impl Run {
         let at_once = std::thread::available_parallelism().map_or(2, usize::from).max(2);
         let silver = pipeline.spec().silver.len().clamp(1, at_once);
         let silver_bytes = lake.inner().options().memory_limit / 2 / silver;
-        let id = uuid::Uuid::new_v4().to_string();
+        let id = lake.inner().new_id().to_string();
         Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved }
     }
 
