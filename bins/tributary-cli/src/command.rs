@@ -27,7 +27,7 @@ pub fn umbrella() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommands([run(), setup(), ddl(), validate(), doctor(), show(), quarantine(), sql(), demo(), completions(), help()])
+        .subcommands([run(), setup(), ddl(), validate(), doctor(), show(), quarantine(), schema(), sql(), demo(), completions(), help()])
 }
 
 /// A layer's own binary: the same settings, one layer.
@@ -216,6 +216,57 @@ fn requeue() -> Command {
         .arg(Arg::new("reason").long("reason").value_name("REASON").help("Only records with this reason"))
         .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Say what would become rows and write nothing"))
         .args(arguments(Program::Requeue))
+}
+
+fn schema() -> Command {
+    let formats = ["csv", "jsonl", "kafka_jsonl"];
+    Command::new("schema")
+        .about("Propose how a source's records are declared")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("infer")
+                .about("Propose a feed from the first records of a file or topic, as an item of a pipeline's `feeds:`")
+                .long_about(
+                    "Propose a feed from the first records of a file or topic, as an item of a pipeline's `feeds:`.\n\n\
+                     Messages that bring or name their schema tell their columns. Of bare JSON each column is proposed in the type that holds \
+                     the values as they came, and a comment says what these cannot tell: the scale of a decimal, the unit of a time, \
+                     whether text is bytes, whether a number is unsigned. Nothing is guessed and nothing written.",
+                )
+                .after_help(
+                    "Examples:\n  tributary schema infer --from-file drops/orders.csv\n  \
+                     tributary schema infer --from-file capture.jsonl.gz >> pipeline.yml\n  \
+                     tributary schema infer --from-topic shop.public.orders --kafka-bootstrap localhost:9092",
+                )
+                .arg(
+                    Arg::new("from_file")
+                        .long("from-file")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(std::path::PathBuf))
+                        .required_unless_present("from_topic")
+                        .conflicts_with("from_topic")
+                        .help("A file of records, gzipped or not"),
+                )
+                .arg(
+                    Arg::new("format")
+                        .long("format")
+                        .value_name("FORMAT")
+                        .value_parser(formats)
+                        .conflicts_with("from_topic")
+                        .help("How the file is cut into records [default: by its name and first line]"),
+                )
+                .arg(Arg::new("from_topic").long("from-topic").value_name("TOPIC").help("A topic of the cluster at --kafka-bootstrap"))
+                .arg(
+                    Arg::new("records")
+                        .long("records")
+                        .short('n')
+                        .value_name("COUNT")
+                        .default_value("1000")
+                        .value_parser(value_parser!(u32).range(1..))
+                        .help("How many records are looked at"),
+                )
+                .args(arguments(Program::Infer)),
+        )
 }
 
 fn sql() -> Command {

@@ -13,6 +13,7 @@ mod ddl;
 pub mod demo;
 mod doctor;
 mod failure;
+mod infer;
 mod logging;
 mod metrics;
 mod next;

@@ -92,6 +92,7 @@ pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Re
             group: Some(settings.kafka_group.clone().unwrap_or_else(|| format!("tributary-{}", pipeline.spec().name))),
             properties: settings.kafka_property.values().clone(),
             registry: settings.schema_registry.as_ref().map(|url| url.as_str().to_owned()),
+            registry_auth: settings.schema_registry_auth.clone(),
             ..KafkaOptions::default()
         },
         on_gap: match settings.on_gap {

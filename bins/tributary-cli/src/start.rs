@@ -8,7 +8,7 @@ use tributary_config::{Inputs, Loaded, Program, load, normalise};
 
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
-use crate::{command, completions, ddl, demo, doctor, next, page, quarantine, run, setup, show, sql, validate};
+use crate::{command, completions, ddl, demo, doctor, infer, next, page, quarantine, run, setup, show, sql, validate};
 
 /// Runs the umbrella and tells what the shell shall see.
 pub fn umbrella(inputs: &Inputs) -> u8 {
@@ -28,6 +28,9 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
             "requeue" => with_settings(Program::Requeue, matches, inputs, |loaded| quarantine::requeue(loaded, matches)),
             _ => with_settings(Program::Quarantine, matches, inputs, |loaded| quarantine::quarantine(name, loaded, matches)),
         }),
+        Some(("schema", matches)) => {
+            nested(matches, |_, matches| with_settings(Program::Infer, matches, inputs, |loaded| infer::infer(loaded, matches)))
+        }
         Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches)),
         _ => Ok(ExitCode::BadInput.code()),
     })

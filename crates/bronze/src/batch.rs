@@ -117,6 +117,7 @@ impl LaneBatch {
             self.absorb_too_long(lane, lake, &long).await?;
         }
         let records = whole;
+        lane.teach(&records).await?;
         let mut decoded = lane.decoder.decode(&records, self.now_us);
         lane.forget_unshown(&mut decoded)?;
         if let Some(source) = decoded.stop {

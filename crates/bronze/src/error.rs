@@ -293,6 +293,42 @@ pub enum Error {
         /// What the client says.
         reason: String,
     },
+    /// Avro records cannot be decoded because no schema registry is named, or its address or credentials cannot be used.
+    ///
+    /// Set `schema_registry` (or the source's `registry`) to the registry's URL, and `schema_registry_auth` to the credentials.
+    #[error("{reason}")]
+    RegistrySettings {
+        /// What is wrong, and what to set.
+        reason: String,
+    },
+    /// The schema registry did not answer in time. Nothing of the batch was committed; a retry may help.
+    #[error("no answer from the schema registry at {url}: {reason}")]
+    RegistryAway {
+        /// Its address.
+        url: String,
+        /// What the network or the registry says.
+        reason: String,
+    },
+    /// The schema registry refused this client, or what answers at the address is no schema registry.
+    ///
+    /// Correct the address (`schema_registry`) or the credentials (`schema_registry_auth`).
+    #[error("the schema registry at {url} refused: {reason}")]
+    RegistryRefused {
+        /// Its address.
+        url: String,
+        /// What it says; no secrets.
+        reason: String,
+    },
+    /// No feed can be proposed: the file cannot be read, or none of the first records is a row.
+    ///
+    /// Give a file or topic that holds rows, and the format with `--format` where the file's name does not tell it.
+    #[error("no feed can be proposed from {from}: {reason}")]
+    NoProposal {
+        /// The file or topic.
+        from: String,
+        /// Why.
+        reason: String,
+    },
     /// Rows counted do not add up. This is a bug of ours; nothing of the batch was committed.
     #[error("counts of table `{table}` do not add up: {rows_in} in, {rows_out} out, {quarantined} quarantined, {ignored} ignored")]
     Counts {
@@ -335,7 +371,7 @@ impl Fault for Error {
                 FaultClass::BadInput
             }
             Self::Read { .. } | Self::Damaged { .. } | Self::Source { .. } | Self::Cancelled => FaultClass::Transient,
-            Self::KafkaAway { .. } | Self::KafkaPartition { .. } => FaultClass::Transient,
+            Self::KafkaAway { .. } | Self::KafkaPartition { .. } | Self::RegistryAway { .. } => FaultClass::Transient,
             Self::Conflict { .. } => FaultClass::Conflict,
             Self::Busy { .. } => FaultClass::Busy,
             Self::Decode { source, .. } => source.class(),
@@ -356,6 +392,9 @@ impl Fault for Error {
             | Self::TopicMissing { .. }
             | Self::KafkaRefused { .. }
             | Self::NotBronze { .. }
+            | Self::RegistrySettings { .. }
+            | Self::RegistryRefused { .. }
+            | Self::NoProposal { .. }
             | Self::Ledger { .. } => FaultClass::BadInput,
         }
     }
@@ -388,6 +427,10 @@ impl Fault for Error {
             Self::KafkaAway { .. } => "BR0023",
             Self::KafkaRefused { .. } => "BR0024",
             Self::KafkaPartition { .. } => "BR0025",
+            Self::RegistrySettings { .. } => "BR0026",
+            Self::RegistryAway { .. } => "BR0027",
+            Self::RegistryRefused { .. } => "BR0028",
+            Self::NoProposal { .. } => "BR0030",
             Self::Decode { source, .. } => return source.code(),
             Self::Lake { source, .. } => return source.code(),
         })
@@ -406,6 +449,7 @@ impl Fault for Error {
             | Self::Read { .. }
             | Self::Source { .. }
             | Self::KafkaAway { .. }
+            | Self::RegistryAway { .. }
             | Self::KafkaPartition { .. } => Some("tributary run --layer bronze".to_owned()),
             _ => Some(format!("tributary help {}", self.code())),
         }

@@ -61,3 +61,13 @@ pub(crate) fn kafka_partitions(what: &str, partitions: usize) {
 pub(crate) fn kafka_away(error: &Error) {
     warn!(error = error as &dyn std::error::Error, "no answer from Kafka, going on trying");
 }
+
+#[cfg(feature = "kafka")]
+pub(crate) fn registry_away(why: &str) {
+    warn!(why, "no answer from the schema registry, going on trying");
+}
+
+#[cfg(feature = "kafka")]
+pub(crate) fn schema_refused(error: &tributary_cdc_decode::Error) {
+    warn!(error = error as &dyn std::error::Error, "a registered schema cannot be used, its records go to quarantine");
+}

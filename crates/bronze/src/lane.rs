@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tributary_cdc_decode::{Decoded, Decoder, Resume};
+use tributary_cdc_decode::{Decoded, Decoder, Record, Resume};
 use tributary_lake::{CommitOutcome, Lake, Table};
 use tributary_specs::{Column, DataType, Decode, SourceFeed, TableName, TableSpec};
 
@@ -10,6 +10,7 @@ use crate::declaration::{self, Differences};
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::plan::Topics;
+use crate::registry::Lookup;
 use crate::tally::Tally;
 use crate::widen::widen;
 use crate::{Error, Result, batch, events, quarantine, resume};
@@ -34,6 +35,7 @@ pub(crate) struct Lane {
     files_as_positions_max: usize,
     /// Bytes of the longest record.
     pub record_bytes_max: usize,
+    registry: Lookup,
     pub tally: Tally,
     /// Lost races since the last commit.
     pub attempts: u32,
@@ -52,6 +54,7 @@ impl Lane {
             ready: false,
             files_as_positions_max: options.files_as_positions_max,
             record_bytes_max: options.record_bytes_max.max(1),
+            registry: Lookup::of(feed, options),
             tally: Tally::default(),
             attempts: 0,
             feed: feed.clone(),
@@ -117,6 +120,11 @@ impl Lane {
         }
         self.ready = true;
         Ok(())
+    }
+
+    /// Teaches the decoder the schemas that these records need.
+    pub(crate) async fn teach(&mut self, records: &[Record<'_>]) -> Result<()> {
+        self.registry.teach(&self.feed, &mut self.decoder, records).await
     }
 
     /// Forgets new columns of which no row of a decoded batch has a value: only records that go to quarantine have shown them.

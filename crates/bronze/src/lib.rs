@@ -27,8 +27,10 @@ mod lane;
 mod ledger;
 mod options;
 mod plan;
+mod propose;
 mod quarantine;
 mod reading;
+mod registry;
 mod requeue;
 mod resume;
 mod run;
@@ -48,6 +50,12 @@ pub use kafka::Consumers;
 pub use kafka_check::{KafkaFinding, kafka_check};
 pub use options::{Extent, KafkaMode, KafkaOptions, OnGap, Options, ProgressSink, Seen};
 pub use plan::read_together;
+pub use propose::propose_from_file;
+#[cfg(feature = "kafka")]
+pub use propose::propose_from_topic;
+pub use registry::Registries;
+#[cfg(feature = "kafka")]
+pub use registry::{Registry, teach};
 pub use requeue::{Requeued, requeue};
 pub use run::run;
 pub use source::{PartitionBounds, RecordSource, SourceRecord};

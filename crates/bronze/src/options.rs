@@ -10,6 +10,7 @@ use tributary_specs::TableName;
 
 use crate::files::DataRoot;
 use crate::kafka::Consumers;
+use crate::registry::Registries;
 use crate::source::RecordSource;
 
 /// How a bronze run behaves. Build it with [`Options::new`] and change what differs.
@@ -114,6 +115,10 @@ pub struct KafkaOptions {
     pub properties: BTreeMap<String, String>,
     /// The schema registry's URL.
     pub registry: Option<String>,
+    /// How the registry is told who asks: `USER:PASSWORD` or `Bearer TOKEN`. Never shown.
+    pub registry_auth: Option<String>,
+    /// The registries opened so far, so that a schema is asked for once; one is kept for all rounds.
+    pub registries: Arc<Registries>,
     /// How long a drain waits for an answer before it fails; a round of a continuous run waits a sixth of it, and goes on trying.
     pub patience: Duration,
     /// Whether runs are drains, or the rounds of a continuous run.
@@ -127,6 +132,8 @@ impl Default for KafkaOptions {
             group: None,
             properties: BTreeMap::new(),
             registry: None,
+            registry_auth: None,
+            registries: Arc::default(),
             patience: Duration::from_secs(30),
             mode: KafkaMode::Drain,
         }
@@ -140,6 +147,7 @@ impl Debug for KafkaOptions {
             .field("group", &self.group)
             .field("properties", &self.properties.keys())
             .field("registry", &self.registry)
+            .field("registry_auth", &self.registry_auth.as_ref().map(|_| "…"))
             .field("patience", &self.patience)
             .field("mode", &self.mode)
             .finish()

@@ -265,6 +265,11 @@ impl Decided {
 
 /// A record as a row, or why it is none today.
 async fn decoded(lane: &mut Lane, record: &Record<'_>, now_us: i64) -> Result<Result<Decoded, String>> {
+    match lane.teach(std::slice::from_ref(record)).await {
+        Ok(()) => {}
+        Err(Error::Decode { source, .. }) => return Ok(Err(source.code().to_string())),
+        Err(error) => return Err(error),
+    }
     let mut found = lane.decoder.decode(std::slice::from_ref(record), now_us);
     lane.forget_unshown(&mut found)?;
     Ok(match (&found.stop, found.rejects.first()) {

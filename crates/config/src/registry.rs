@@ -125,7 +125,7 @@ settings! {
         example: "broker-1:9092,broker-2:9092",
         value_name: "HOST:PORT",
         group: Group::Places,
-        programs: Program::SOURCES,
+        programs: Program::TOPICS,
     }
 
     /// Consumer group of continuous runs, for feeds that name none; otherwise `tributary-<pipeline>`. A drain joins no group.
@@ -145,7 +145,7 @@ settings! {
         value_name: "NAME=VALUE",
         secret: true,
         group: Group::Places,
-        programs: Program::SOURCES,
+        programs: Program::TOPICS,
     }
 
     /// URL of the schema registry for Avro records, for feeds that name none.
@@ -153,7 +153,18 @@ settings! {
         example: "http://registry:8081",
         value_name: "URL",
         group: Group::Places,
-        programs: Program::SOURCES,
+        programs: Program::TOPICS,
+    }
+
+    /// Credentials for the schema registry: `USER:PASSWORD`, or `Bearer TOKEN`.
+    ///
+    /// They belong in `.env` or the environment: a command line can be seen by others.
+    schema_registry_auth: Option<String> = {
+        example: "me:secret",
+        value_name: "CREDENTIALS",
+        secret: true,
+        group: Group::Places,
+        programs: Program::TOPICS,
     }
 
     /// Which layers run: bronze, silver, gold, or all, one after the other, each drained before the next.

@@ -149,6 +149,8 @@ pub enum Program {
     Quarantine,
     /// `tributary quarantine requeue`
     Requeue,
+    /// `tributary schema infer`
+    Infer,
     /// `tributary sql`
     Sql,
     /// `tributary-bronze`
@@ -170,6 +172,7 @@ impl Program {
         Self::Show,
         Self::Quarantine,
         Self::Requeue,
+        Self::Infer,
         Self::Sql,
         Self::Bronze,
         Self::Silver,
@@ -179,6 +182,8 @@ impl Program {
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that reach for sources.
     pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Bronze];
+    /// Those that reach for brokers and registries.
+    pub(crate) const TOPICS: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Infer, Self::Bronze];
     /// Those that read pipeline files.
     pub(crate) const PIPELINES: &'static [Self] =
         &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Doctor, Self::Requeue, Self::Bronze, Self::Silver, Self::Gold];
@@ -197,6 +202,7 @@ impl Program {
             Self::Show => "tributary show",
             Self::Quarantine => "tributary quarantine",
             Self::Requeue => "tributary quarantine requeue",
+            Self::Infer => "tributary schema infer",
             Self::Sql => "tributary sql",
             Self::Bronze => "tributary-bronze",
             Self::Silver => "tributary-silver",

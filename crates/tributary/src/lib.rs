@@ -24,7 +24,8 @@ pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
 pub use tributary_bronze::{
-    Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, Requeued, SourceError, SourceRecord,
+    Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, Registries, Requeued, SourceError,
+    SourceRecord, propose_from_file, propose_from_topic,
 };
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};

@@ -3,5 +3,6 @@
 mod captures;
 mod commands;
 mod doctor;
+mod infer;
 mod scrape;
 mod stream;

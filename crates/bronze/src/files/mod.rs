@@ -20,8 +20,9 @@ mod slices;
 mod walk;
 
 pub(crate) use content::Content;
-pub(crate) use csv::Dialect;
+pub(crate) use csv::{CsvCutter, Dialect, Field, split};
 pub(crate) use identity::{Identified, Identity, identify};
+pub(crate) use kafka::KafkaLine;
 pub(crate) use listing::{Listed, Listing, Pattern, list};
 pub(crate) use piece::CutFault;
 pub use root::DataRoot;

@@ -48,6 +48,10 @@ fn all() -> Vec<Error> {
         },
         Error::KafkaRefused { bootstrap: "broker:9092".into(), doing: "listing topics".into(), reason: "authentication failed".into() },
         Error::KafkaPartition { topic: "shop.orders".into(), partition: 2, reason: "the offset is out of range".into() },
+        Error::RegistrySettings { reason: "feed orders reads Avro, and no schema registry is named".into() },
+        Error::RegistryAway { url: "http://registry:8081/".into(), reason: "connection refused".into() },
+        Error::RegistryRefused { url: "http://registry:8081/".into(), reason: "401 Unauthorized".into() },
+        Error::NoProposal { from: "in/orders.csv".into(), reason: "there is no header line".into() },
     ]
 }
 

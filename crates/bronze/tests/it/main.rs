@@ -17,6 +17,8 @@ mod kafka_gaps;
 mod overlap;
 mod quarantine;
 mod recordings;
+#[cfg(feature = "kafka")]
+mod registry;
 mod requeue;
 mod schema;
 mod world;
