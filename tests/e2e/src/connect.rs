@@ -1,6 +1,7 @@
 //! Kafka Connect's own interface: pausing connectors, and starting again what failed.
 
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -10,6 +11,9 @@ use serde_json::Value;
 pub struct Connect {
     url: String,
 }
+
+/// How often a worker that does not answer is asked again.
+const ATTEMPTS: u32 = 10;
 
 impl Connect {
     /// The worker at an address.
@@ -38,7 +42,20 @@ impl Connect {
         Ok(Some(why))
     }
 
+    /// A busy worker refuses or keeps silent for a while: it is asked again a few times. Every call may be repeated.
     fn call(&self, method: &str, path: &str) -> Result<String> {
+        let mut answer = self.call_once(method, path);
+        for _ in 0..ATTEMPTS {
+            if answer.is_ok() {
+                break;
+            }
+            std::thread::sleep(Duration::from_secs(2));
+            answer = self.call_once(method, path);
+        }
+        answer
+    }
+
+    fn call_once(&self, method: &str, path: &str) -> Result<String> {
         let output =
             Command::new("curl").args(["-sS", "-m", "20", "--fail-with-body", "-X", method, &format!("{}{path}", self.url)]).output();
         let output = output.context("starting curl")?;

@@ -13,7 +13,12 @@ pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit
     let mut revived = 0;
     let mut last = 0;
     loop {
-        records.read_on()?;
+        if let Err(error) = records.read_on() {
+            // a broker that was just bounced may not answer yet
+            ensure!(begin.elapsed() < limit, "the topics cannot be read: {error:#}");
+            std::thread::sleep(Duration::from_secs(2));
+            continue;
+        }
         let count = records.count();
         if records.all_marked() && count == last {
             return Ok(revived);

@@ -41,7 +41,6 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     /// Makes databases, first rows and connectors; gives the workloads back that go on from there.
-    #[expect(clippy::disallowed_methods, reason = "real databases keep what earlier runs made: the time names this one's")]
     pub fn prepare(services: &'a Services, profile: Profile, seed: u64) -> Result<(Self, Shop, Depot)> {
         let number = std::process::id();
         let tag = format!("{}_{number}", profile.name());
