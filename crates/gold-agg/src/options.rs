@@ -30,13 +30,23 @@ pub struct Options {
     pub attempts_max: u32,
     /// Kept with quarantined rows, so that they lead to the run that found them.
     pub run_id: String,
+    /// Told now and then how many rows of the view have been made since the attempt began.
+    pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
     /// Ends the run at its next step; nothing of an unfinished commit is visible.
     pub cancel: CancellationToken,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { functions: Vec::new(), build: None, as_of: None, attempts_max: 20, run_id: String::new(), cancel: CancellationToken::new() }
+        Self {
+            functions: Vec::new(),
+            build: None,
+            as_of: None,
+            attempts_max: 20,
+            run_id: String::new(),
+            progress: None,
+            cancel: CancellationToken::new(),
+        }
     }
 }
 

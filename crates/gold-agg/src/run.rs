@@ -296,6 +296,9 @@ impl Run<'_> {
             let Some(batch) = next else { return Ok(rows_in) };
             let batch = batch.map_err(|error| Error::failed(&self.spec.table, error))?;
             rows_in += batch.num_rows() as u64;
+            if let Some(progress) = &self.options.progress {
+                progress(rows_in);
+            }
             let kept = self.sift(&batch, quarantine, tally).await?;
             writer.write(&kept).await.map_err(Error::lake("writing", &self.spec.table))?;
         }

@@ -72,6 +72,8 @@ pub(crate) struct Reading<'a> {
     next_range: usize,
     output: Option<SendableRecordBatchStream>,
     seen: Seen,
+    /// Rows of all batches so far.
+    taken: u64,
     stop: Option<Error>,
     findings: Findings,
 }
@@ -95,7 +97,13 @@ impl Reading<'_> {
                 continue;
             };
             match output.try_next().await.map_err(|error| Error::query(table, error))? {
-                Some(batch) => return self.judge(&batch).map(Some),
+                Some(batch) => {
+                    self.taken += batch.num_rows() as u64;
+                    if let Some(progress) = &intake.options.progress {
+                        progress(self.taken);
+                    }
+                    return self.judge(&batch).map(Some);
+                }
                 None => self.end_of_range()?,
             }
         }
@@ -147,7 +155,16 @@ impl Intake<'_> {
     }
 
     fn read_ranges(&self, ranges: Vec<Range>) -> Reading<'_> {
-        Reading { intake: self, ranges, next_range: 0, output: None, seen: Seen::default(), stop: None, findings: Findings::default() }
+        Reading {
+            intake: self,
+            ranges,
+            next_range: 0,
+            output: None,
+            seen: Seen::default(),
+            taken: 0,
+            stop: None,
+            findings: Findings::default(),
+        }
     }
 
     /// All events the source ever had of keys, and of those that key changes tie to them, and what concerns every key; and

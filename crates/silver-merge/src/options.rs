@@ -36,6 +36,8 @@ pub struct Options {
     pub build: Option<Build>,
     /// Kept with quarantined rows, so that they lead to the run that found them.
     pub run_id: String,
+    /// Told now and then how many rows of the source have been read since the attempt began.
+    pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
     /// Ends the run at its next step; nothing of an unfinished commit is visible.
     pub cancel: CancellationToken,
 }
@@ -51,6 +53,7 @@ impl Default for Options {
             functions: Vec::new(),
             build: None,
             run_id: String::new(),
+            progress: None,
             cancel: CancellationToken::new(),
         }
     }

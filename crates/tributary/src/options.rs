@@ -202,13 +202,15 @@ pub enum ProgressEvent {
         /// Its layer.
         layer: Layer,
     },
-    /// A bronze dataset has read on; its records and bytes since the run began.
+    /// A dataset has gone on; what it has taken up since its work began.
     DatasetAdvanced {
         /// Which.
         table: TableName,
-        /// Records read for it.
+        /// Its layer.
+        layer: Layer,
+        /// Records read in bronze, source rows read in silver, rows made in gold.
         records: u64,
-        /// Bytes of those records.
+        /// Bytes of records; 0 in silver and gold.
         bytes: u64,
         /// How much of what was there when the run began has been read, where that is known.
         extent: Option<Extent>,

@@ -71,8 +71,8 @@ impl ProgressSink for Observer {
         let mut seen = self.seen();
         match event {
             ProgressEvent::PhaseStarted { .. } | ProgressEvent::DatasetStarted { .. } => {}
-            ProgressEvent::DatasetAdvanced { table, source_time_ms, lag_records, .. } => {
-                seen.advanced(&table.to_string(), *source_time_ms, *lag_records);
+            ProgressEvent::DatasetAdvanced { table, layer, source_time_ms, lag_records, .. } => {
+                seen.advanced(&table.to_string(), &layer.to_string(), *source_time_ms, *lag_records);
             }
             ProgressEvent::DatasetFinished { layer, report } => seen.finished(&layer.to_string(), report),
             ProgressEvent::DatasetWaits { table, layer, .. } => seen.is_now(&table.to_string(), &layer.to_string(), State::Failing),
@@ -83,14 +83,14 @@ impl ProgressSink for Observer {
 }
 
 impl Seen {
-    fn advanced(&mut self, table: &str, source_time_ms: Option<i64>, lag_records: Option<u64>) {
-        let labels = [table, "bronze"];
+    fn advanced(&mut self, table: &str, layer: &str, source_time_ms: Option<i64>, lag_records: Option<u64>) {
+        let labels = [table, layer];
         if let Some(time) = source_time_ms {
             self.values.set(metric::SOURCE_TIME, &labels, time as f64 / 1000.0);
         }
         if let Some(records) = lag_records {
             self.values.set(metric::LAG_RECORDS, &labels, records as f64);
-            self.dataset(table, "bronze").lag_records = Some(records);
+            self.dataset(table, layer).lag_records = Some(records);
         }
     }
 

@@ -1,4 +1,4 @@
-//! How far a feed is in the middle of its run, in one line.
+//! How far a dataset is in the middle of its work, in one line.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use indicatif::{HumanBytes, HumanCount};
 use tributary::Extent;
 
-/// What a feed has read since its run began.
+/// What a dataset has taken up since its work began.
 pub struct Advance {
     pub records: u64,
     pub bytes: u64,
@@ -18,7 +18,8 @@ impl Advance {
     /// Records, bytes, rate; how far the newest record is behind now, in the time of its source; how long the rest will take.
     pub fn text(&self, elapsed: Duration, now: DateTime<Utc>) -> String {
         let rate = self.records as f64 / elapsed.as_secs_f64().max(0.001);
-        let mut text = format!("{} records, {}, {rate:.0}/s", HumanCount(self.records), HumanBytes(self.bytes));
+        let bytes = if self.bytes > 0 { format!(", {}", HumanBytes(self.bytes)) } else { String::new() };
+        let mut text = format!("{} records{bytes}, {rate:.0}/s", HumanCount(self.records));
         if let Some(time) = self.source_time_ms {
             let behind = (now.timestamp_millis() - time).max(0) / 1000;
             text.push_str(&format!(", {} behind", duration(behind.unsigned_abs())));
@@ -58,8 +59,8 @@ mod tests {
             Advance { records: 3000, bytes: 2048, extent: Some(Extent { done: 25, whole: 100 }), source_time_ms: Some(1_700_000_000_000) };
         let now = DateTime::from_timestamp(1_700_003_725, 0).unwrap();
         assert_eq!(advance.text(Duration::from_secs(30), now), "3,000 records, 2.00 KiB, 100/s, 1 h 2 min behind, 1 min 30 s left");
-        let unknown = Advance { records: 1, bytes: 1, extent: None, source_time_ms: None };
-        assert_eq!(unknown.text(Duration::from_secs(1), now), "1 records, 1 B, 1/s");
+        let unknown = Advance { records: 7, bytes: 0, extent: None, source_time_ms: None };
+        assert_eq!(unknown.text(Duration::from_secs(1), now), "7 records, 7/s");
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl ProgressSink for Bars {
         match event {
             ProgressEvent::PhaseStarted { .. } | ProgressEvent::LagChanged { .. } => {}
             ProgressEvent::DatasetStarted { table, layer } => self.start(&table.to_string(), &layer.to_string()),
-            ProgressEvent::DatasetAdvanced { table, records, bytes, extent, source_time_ms, lag_records: _ } => {
+            ProgressEvent::DatasetAdvanced { table, layer: _, records, bytes, extent, source_time_ms, lag_records: _ } => {
                 let advance = Advance { records: *records, bytes: *bytes, extent: *extent, source_time_ms: *source_time_ms };
                 self.advance(&table.to_string(), &advance);
             }

@@ -63,12 +63,15 @@ fn programs_read_an_object_a_line() {
 }
 
 #[test]
-fn a_broker_that_does_not_answer_is_said_with_its_code() {
+fn a_broker_and_a_registry_that_do_not_answer_are_said_with_their_codes() {
     let shop = Shop::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let kafka = PIPELINE.replace("source: {files: {path: orders, format: jsonl}}", "source: {kafka: {topics: [orders]}}");
     shop.write("pipeline.yml", &kafka);
-    let said = shop.says(2, &["doctor", "--kafka-bootstrap", &free.to_string()]);
+    let registry = format!("http://{free}");
+    let said = shop.says(2, &["doctor", "--kafka-bootstrap", &free.to_string(), "--schema-registry", &registry]);
     let line = said.lines().find(|line| line.contains("broker 127")).unwrap_or_else(|| panic!("{said}"));
     assert!(line.starts_with("failed  kafka") && line.contains(&format!("broker {free}")) && line.contains("error[BR0023]"), "{line}");
+    let line = said.lines().find(|line| line.contains(&registry)).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.starts_with("failed  kafka") && line.contains("error[BR"), "{line}");
 }

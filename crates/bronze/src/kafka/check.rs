@@ -1,6 +1,6 @@
 //! Does: looks, before a run, at what feeds need of their brokers. Joins no group and reads no record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tributary_lake::Lake;
@@ -9,6 +9,7 @@ use tributary_specs::{Source, SourceFeed, TableName};
 use super::{Client, Cluster, Limits, Patience, Place, Wanted, route};
 use crate::options::Options;
 use crate::plan::{self, Group, Start};
+use crate::registry::Registry;
 use crate::run_kafka::{places_of, positions_of};
 use crate::source::PartitionBounds;
 use crate::{Error, KafkaFinding, Result};
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const READING: Duration = Duration::from_millis(1500);
 
 /// Looks at the brokers of these feeds, their topics, whether they may be read, and whether what the tables have not seen is still
-/// there. One finding a broker and one a feed.
+/// there. One finding a broker, one a feed and one a schema registry.
 pub(crate) async fn check(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<KafkaFinding> {
     let mut findings = Vec::new();
     for group in plan::groups(feeds) {
@@ -28,7 +29,33 @@ pub(crate) async fn check(lake: &Lake, feeds: &[SourceFeed], options: &Options) 
             findings.extend(group_findings(lake, &members, options).await);
         }
     }
+    findings.extend(registry_findings(feeds, options).await);
     findings
+}
+
+/// One a registry that feeds name, or leave to the settings.
+async fn registry_findings(feeds: &[SourceFeed], options: &Options) -> Vec<KafkaFinding> {
+    let of = |feed: &SourceFeed| match &feed.source {
+        Source::Kafka(source) => source.registry.clone().or_else(|| options.kafka.registry.clone()),
+        Source::Files(_) | Source::Custom(_) => None,
+    };
+    let mut findings = Vec::new();
+    for url in feeds.iter().filter_map(of).collect::<BTreeSet<_>>() {
+        let outcome = match Registry::new(&url, options.kafka.registry_auth.as_deref(), PATIENCE) {
+            Ok(registry) => registry.check().await.map(|()| "reachable".to_owned()),
+            Err(error) => Err(error),
+        };
+        findings.push(KafkaFinding { subject: format!("registry {}", without_credentials(&url)), outcome });
+    }
+    findings
+}
+
+/// Credentials do not belong into an address, and are not shown where they are in one.
+fn without_credentials(url: &str) -> String {
+    match url.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
+        Some((scheme, Some((_, host)))) => format!("{scheme}://{host}"),
+        _ => url.to_owned(),
+    }
 }
 
 async fn group_findings(lake: &Lake, feeds: &[&SourceFeed], options: &Options) -> Vec<KafkaFinding> {
@@ -131,5 +158,16 @@ fn gap(
         end: bounds.end,
         from,
         until,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_credentials() {
+        assert_eq!(without_credentials("https://me:hunter2@registry:8081/api"), "https://registry:8081/api");
+        assert_eq!(without_credentials("http://registry:8081"), "http://registry:8081");
     }
 }

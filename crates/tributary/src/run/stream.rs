@@ -189,7 +189,9 @@ impl Stream {
             }
             Ok((_, Done::Looked(moved))) => {
                 self.looking = false;
-                moved.into_iter().for_each(|one| self.moved(one));
+                // what is being written here is told by who writes it, when it is whole
+                let elsewhere = moved.into_iter().filter(|(table, _)| !self.under_way.values().any(|work| work.tables.contains(table)));
+                elsewhere.collect::<Vec<_>>().into_iter().for_each(|one| self.moved(one));
             }
             Ok((_, Done::Learned(reached))) => {
                 reached.into_iter().for_each(|Reached { table, version, time_ms }| self.times.reached(&table, version, time_ms));
@@ -236,11 +238,8 @@ impl Stream {
     fn ended(&mut self, index: usize, tables: &[TableName], finished: Vec<Finished>) {
         let mut outcomes: Vec<(TableName, Outcome)> = tables.iter().map(|table| (table.clone(), Outcome::Well)).collect();
         for one in finished {
-            let outcome = outcome(&one.report);
-            if let Some(of) = outcomes.iter_mut().find(|(table, _)| table.to_string() == one.report.table) {
-                of.1 = outcome;
-                let table = of.0.clone();
-                self.finish(&table, one, outcome);
+            if let Some((table, outcome)) = outcomes.iter_mut().find(|(table, _)| table.to_string() == one.report.table) {
+                *outcome = self.finish(table, one);
             }
         }
         for consequence in self.schedule.ended(index, &outcomes, Instant::now()) {
@@ -248,12 +247,14 @@ impl Stream {
         }
     }
 
-    fn finish(&mut self, table: &TableName, mut one: Finished, outcome: Outcome) {
+    fn finish(&mut self, table: &TableName, mut one: Finished) -> Outcome {
+        let mut outcome = outcome(&one.report);
         let well_before = self.sums.get(table).is_none_or(|sum| sum.status != Status::Failed);
         if outcome == Outcome::Retry && well_before && self.run.options.cancel.is_cancelled() {
             // it was told to end; what it had not committed is done by the next run
             one.report.status = if one.report.commits > 0 { Status::Committed } else { Status::NothingNew };
             one.report.error = None;
+            outcome = Outcome::Well;
         }
         if let Some(version) = one.report.version_to {
             self.schedule.moved(&(table.clone(), version));
@@ -267,6 +268,7 @@ impl Stream {
             one.report.lag_seconds = self.times.behind(&one.report.table, &sources);
         }
         self.publish(table, one);
+        outcome
     }
 
     fn publish(&mut self, table: &TableName, one: Finished) {

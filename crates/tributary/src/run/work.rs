@@ -115,11 +115,29 @@ impl Run {
             as_of: self.options.as_of,
             memory_limit: self.silver_bytes,
             run_id: self.id.clone(),
+            progress: Some(self.advances(&spec.table, Layer::Silver)),
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
         let report = layer::silver(self.lake.inner(), spec, &options).await;
         report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
+    }
+
+    /// Passes on how many rows a dataset has taken up or made.
+    fn advances(&self, table: &TableName, layer: Layer) -> Arc<dyn Fn(u64) + Send + Sync> {
+        let (sink, table) = (Arc::clone(&self.options.progress), table.clone());
+        Arc::new(move |records| {
+            let table = table.clone();
+            sink.event(&ProgressEvent::DatasetAdvanced {
+                table,
+                layer,
+                records,
+                bytes: 0,
+                extent: None,
+                source_time_ms: None,
+                lag_records: None,
+            });
+        })
     }
 
     async fn gold(&self, spec: &GoldSpec) -> DatasetReport {
@@ -130,6 +148,7 @@ impl Run {
             build: self.pipeline.build_of(&spec.table),
             as_of: self.options.as_of,
             run_id: self.id.clone(),
+            progress: Some(self.advances(&spec.table, Layer::Gold)),
             cancel: self.options.cancel.clone(),
             ..Default::default()
         };
@@ -175,6 +194,7 @@ impl tributary_bronze::ProgressSink for Advances {
         }
         self.sink.event(&ProgressEvent::DatasetAdvanced {
             table: seen.table.clone(),
+            layer: Layer::Bronze,
             records: seen.records,
             bytes: seen.bytes,
             extent: seen.extent,
