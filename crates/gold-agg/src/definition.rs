@@ -25,6 +25,7 @@ impl Definition {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text.as_bytes());
         };
+        put(tributary_spark_sql::MEANING);
         put(&spec.query);
         for source in &spec.sources {
             put(&format!("source {source}"));

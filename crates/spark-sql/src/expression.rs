@@ -49,7 +49,7 @@ impl Rewriter<'_> {
             Expr::Exists { subquery, negated: _ } | Expr::Subquery(subquery) => drop(self.query(subquery, scope.named, Some(scope))?),
             Expr::BinaryOp { left, op, right } => {
                 self.all([left.as_mut(), right], scope)?;
-                let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+                let (left, right) = (taken(left), taken(right));
                 *expression = operation(left, op, right, span)?;
             }
             Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not, expr } => {
@@ -264,6 +264,11 @@ fn name(expression: &mut Expr, parts: &[Ident], scope: &Scope<'_>) -> Result<Col
     };
     *expression = fields.iter().fold(base, |inside, field| call("get_field", vec![inside, text(field)]));
     Ok(end)
+}
+
+/// The expression, moved out of a place that is written anew.
+fn taken(expression: &mut Expr) -> Expr {
+    std::mem::replace(expression, Expr::Value(Value::Null.with_empty_span()))
 }
 
 /// A binary operation that means the same for the engine.

@@ -24,6 +24,7 @@
 mod answer;
 mod checked;
 mod decimal;
+mod depth;
 mod error;
 mod expression;
 mod functions;
@@ -49,3 +50,7 @@ pub use tables::{Missing, Source, Tables, choose};
 pub use text::{Text, expression};
 pub use uses::{Point, Read, TableUse};
 pub use words::{without_values, words, words_without_values};
+
+/// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made
+/// anew.
+pub const MEANING: &str = "spark 1";

@@ -7,6 +7,9 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWi
 
 use crate::Error;
 
+/// Words, signs and blanks of a text at most.
+const TOKENS_MAX: usize = 50_000;
+
 /// The parts of a dotted name as it stands in a text, back-quotes taken off.
 pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
     let name = Parser::new(&DatabricksDialect).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
@@ -55,6 +58,10 @@ pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
 
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
+    if tokens.len() > TOKENS_MAX {
+        let what = format!("a text of more than {TOKENS_MAX} words and signs");
+        return Err(Error::refused(what, tokens[TOKENS_MAX].span));
+    }
     for token in &tokens {
         if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
             && comment.starts_with('+')

@@ -6,9 +6,10 @@ use tributary_lake::arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray, StructArray,
     TimestampMicrosecondArray,
 };
-use tributary_lake::arrow::datatypes::{DataType, Field};
+use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tributary_lake::datafusion::catalog::TableProvider;
+use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::datasource::MemTable;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
 use tributary_specs::TableName;
@@ -462,6 +463,47 @@ async fn golden_texts_say_what_is_refused_and_why() {
 #[tokio::test]
 async fn explain_shows_the_plan_of_a_query() {
     assert!(lines("explain select status from silver.orders").await.len() > 1);
+}
+
+#[tokio::test]
+async fn a_long_chain_is_executed_and_a_longer_one_refused_at_once() {
+    let chain = |terms: usize| format!("select {} as x", vec!["1"; terms].join(" + "));
+    assert_eq!(lines(&chain(190)).await, ["x", "190"]);
+    let either: Vec<String> = (0..190).map(|id| format!("order_id = {id}")).collect();
+    assert_eq!(lines(&format!("select count(*) as n from silver.orders where {}", either.join(" or "))).await, ["n", "3"]);
+    for terms in [300, 10_000] {
+        assert!(refusal(&chain(terms)).await.starts_with("an expression of more than 200 levels is not executed"), "{terms} terms");
+    }
+    assert!(refusal(&chain(100_000)).await.starts_with("a text of more than 50000 words and signs"));
+    assert!(refusal(&format!("select {}1{} as x", "(".repeat(10_000), ")".repeat(10_000))).await.contains("recursion limit"));
+}
+
+#[tokio::test]
+async fn an_expression_without_a_query_is_held_to_the_same_rules() {
+    let context = SessionContext::new();
+    prepare(&context);
+    let schema = Schema::new(vec![Field::new("Id", DataType::Int64, true), Field::new("Name", DataType::Utf8, true)]);
+    let schema = DFSchema::try_from_qualified_schema("source", &schema).unwrap();
+    let plan = |text: &str| crate::expression(&context.state(), text, Some("source"), &schema, &["Shout".to_owned()]);
+    assert_eq!(
+        plan("ID / 2 > 1 and source.NAME is not null").unwrap().to_string(),
+        "quotient(source.Id, Int64(2)) > Int64(1) AND source.Name IS NOT NULL"
+    );
+    for (text, said) in [
+        ("nmae = 'x'", "column `nmae` does not exist (line 1, column 1) (did you mean `Name`?)"),
+        ("other.id = 1", "column `other.id` does not exist (line 1, column 1)"),
+        ("id = 1 or", "the text cannot be read: Expected: an expression, found: EOF"),
+        ("id = 1; select 1", "the text cannot be read: Expected: "),
+        (
+            "id = 'x'",
+            "comparing a whole number with a string is not executed by this release: cast one side: the engine would compare texts",
+        ),
+        ("shuot(name)", "the function `shuot` is not executed by this release (line 1, column 1): the nearest known name is `Shout`"),
+        ("exists (select 1 from silver.orders)", "table `silver.orders` does not exist (line 1, column 2"),
+    ] {
+        let error = plan(text).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{text}: {error}");
+    }
 }
 
 proptest::proptest! {

@@ -11,13 +11,15 @@ use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::tables::Tables;
 use crate::uses::TableUse;
-use crate::{Error, meaning, parse, rewrite, uses};
+use crate::{Error, depth, meaning, parse, rewrite, uses};
 
 /// A parsed text: one query, or an `EXPLAIN` of one.
 #[derive(Debug, Clone)]
 pub struct Text {
     statement: Parsed,
     uses: Vec<TableUse>,
+    /// Of its deepest expression.
+    levels: usize,
     /// Whether it may read other versions of a table than the latest, and changes.
     travels: bool,
 }
@@ -30,8 +32,15 @@ impl Text {
     /// instant that cannot be read.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let statement = parse::statement(text)?;
+        let levels = match depth::levels(&statement) {
+            Ok(levels) => levels,
+            Err(error) => {
+                depth::let_go(statement);
+                return Err(error);
+            }
+        };
         let uses = uses::collect(&statement)?;
-        Ok(Self { statement, uses, travels: true })
+        Ok(Self { statement, uses, levels, travels: true })
     }
 
     /// Reads the query of a dataset, which is over its inputs as they are: other versions of a table and its changes are refused
@@ -64,10 +73,11 @@ impl Text {
         own: &[String],
     ) -> Result<LogicalPlan, Error> {
         tables.register_in(context)?;
-        rewrite::statement(&mut self.statement, &Rewriter { tables, own, travels: self.travels })?;
+        let rewriter = Rewriter { tables, own, travels: self.travels };
+        depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter))?;
         let statement = Statement::Statement(Box::new(self.statement));
         let plan = state.statement_to_plan(statement).await.map_err(Error::plan)?;
-        meaning::apply(plan)
+        depth::with_room(self.levels, || meaning::apply(plan))
     }
 }
 
@@ -81,8 +91,17 @@ pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, sche
     let of = |alias: &str| vec![alias.to_owned()];
     let relation = Relation { alias: relation.map(str::to_owned), names: relation.map(of).unwrap_or_default(), columns: columns.collect() };
     let scope = Scope { relations: vec![relation], ..Scope::default() };
-    Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
-    let parsed = ExprWithAlias { expr: parsed, alias: None };
-    let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
-    meaning::apply_to(planned, schema)
+    let levels = match depth::levels(&parsed) {
+        Ok(levels) => levels,
+        Err(error) => {
+            depth::let_go(parsed);
+            return Err(error);
+        }
+    };
+    depth::with_room(levels, || {
+        Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
+        let parsed = ExprWithAlias { expr: parsed, alias: None };
+        let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
+        meaning::apply_to(planned, schema)
+    })
 }
