@@ -212,3 +212,11 @@ async fn a_column_that_the_policy_cannot_have_added_is_a_difference() {
         }
     }
 }
+
+#[test]
+fn a_table_that_a_view_misspells_is_named_with_file_and_line_and_the_nearest() {
+    let views = "gold:\n  - table: gold.n\n    query: select count(*) as n from silver.vists\n";
+    let feeds = "name: visits\nfeeds:\n  - name: web_visits\n    table: bronze.visits\n    decode: json\n    source: {files: {path: visits, format: jsonl}}\nsilver:\n  - {table: silver.visits, sources: [bronze.visits], policy: append}\n";
+    let said = Pipeline::from_yaml(&[("feeds.yml", feeds), ("views.yml", views)]).expect_err("no such table").to_string();
+    assert!(said.contains("views.yml:") && said.contains("silver.vists") && said.contains("silver.visits"), "{said}");
+}
