@@ -134,7 +134,7 @@ fn a_query_that_is_not_one_row_out_for_one_in_is_refused_before_anything_is_writ
             ("SELECT id AS order_id, title AS __title FROM bronze.orders", "two underscores"),
             ("SELECT title FROM bronze.orders", "`order_id`, which the query does not yield"),
             ("SELECT id AS order_id, nothing FROM bronze.orders", "nothing"),
-            ("DROP TABLE bronze.orders", "only a query"),
+            ("DROP TABLE bronze.orders", "only queries are"),
         ];
         for (select, why) in refused {
             let error = failure(world.run(&over_orders(select)).await);
