@@ -7,21 +7,25 @@ use anyhow::{Result, ensure};
 use crate::connect::Connect;
 use crate::records::Records;
 
-/// Reads the topics until every partition shows a marker row and nothing more comes; starts failed connectors again.
+/// Reads the topics until every partition shows a marker row and nothing more comes; starts failed connectors again. Gives up
+/// when nothing has come for `limit`.
 pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit: Duration) -> Result<u32> {
-    let begin = Instant::now();
+    let mut moved = Instant::now();
     let mut revived = 0;
     let mut last = 0;
     loop {
         if let Err(error) = records.read_on() {
             // a broker that was just bounced may not answer yet
-            ensure!(begin.elapsed() < limit, "the topics cannot be read: {error:#}");
+            ensure!(moved.elapsed() < limit, "the topics cannot be read: {error:#}");
             std::thread::sleep(Duration::from_secs(2));
             continue;
         }
         let count = records.count();
         if records.all_marked() && count == last {
             return Ok(revived);
+        }
+        if count != last {
+            moved = Instant::now();
         }
         last = count;
         for connector in connectors {
@@ -30,7 +34,11 @@ pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit
                 revived += 1;
             }
         }
-        ensure!(begin.elapsed() < limit, "after {} s the topics do not show the last rows yet ({count} records)", limit.as_secs());
+        ensure!(
+            moved.elapsed() < limit,
+            "nothing has come for {} s and the topics do not show the last rows ({count} records)",
+            limit.as_secs()
+        );
         std::thread::sleep(Duration::from_secs(2));
     }
 }

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_undeclared_scale_is_recognised_by_its_digits() {
-        assert_eq!(unscaled("AJI6cw==").map(hundredths), Some("95831.55".to_owned()));
+        assert_eq!(unscaled("AJI6cw==").map(hundredths), Some("95832.19".to_owned()));
         assert_eq!(unscaled("/w==").map(hundredths), Some("-0.01".to_owned()));
         assert_eq!(unscaled("AA==").map(hundredths), Some("0".to_owned()));
         assert_eq!(unscaled("not base64"), None);
