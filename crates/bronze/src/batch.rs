@@ -111,14 +111,18 @@ impl LaneBatch {
             return Ok(());
         }
         lane.make_ready(lake).await?;
-        let (whole, long): (Vec<Record<'_>>, Vec<Record<'_>>) =
-            records.iter().partition(|record| length(record) <= lane.record_bytes_max || content.is_some());
-        if !long.is_empty() {
+        // Files are cut into records no longer than that.
+        let is_long = |record: &&Record<'_>| content.is_none() && length(record) > lane.record_bytes_max;
+        let (long, short): (Vec<Record<'_>>, Vec<Record<'_>>);
+        let records = if records.iter().any(|record| is_long(&record)) {
+            (long, short) = records.iter().partition(is_long);
             self.absorb_too_long(lane, lake, &long).await?;
-        }
-        let records = whole;
-        lane.teach(&records).await?;
-        let mut decoded = lane.decoder.decode(&records, self.now_us);
+            short.as_slice()
+        } else {
+            records
+        };
+        lane.teach(records).await?;
+        let mut decoded = lane.decoder.decode(records, self.now_us);
         lane.forget_unshown(&mut decoded)?;
         if let Some(source) = decoded.stop {
             return Err(Error::Decode { table: lane.feed.table.clone(), source: Box::new(source) });
@@ -128,7 +132,7 @@ impl LaneBatch {
         {
             return self.widen(lane, &table, &change.widened).await;
         }
-        self.count(lane, &records, &decoded)?;
+        self.count(lane, records, &decoded)?;
         if decoded.batch.num_rows() > 0 {
             self.write(lane, lake, &decoded.batch).await?;
         }
