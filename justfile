@@ -27,6 +27,7 @@ test-fast:
 # What takes long or heavy servers: the services themselves, the chain in a longer fire, the DAG in a real Airflow.
 test-slow: _e2e-built
     tests/services/selftest.sh
+    just e2e
     just fire 10
     tests/services/dag.sh
 
