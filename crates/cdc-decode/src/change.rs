@@ -536,6 +536,9 @@ impl Decoder {
         if let Some(track) = self.tracks.again() {
             track.accept(&placed, &claim, self.source.server());
         }
+        if found.bare {
+            self.counts.bare_row(row);
+        }
         self.counts.repeated += u64::from(placed.repeated);
         self.counts.placeless += u64::from(claim.position.is_none());
         self.note_lost(found);

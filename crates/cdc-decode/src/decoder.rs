@@ -1,9 +1,10 @@
 //! The decoder of one feed.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use tributary_specs::{Column as Spec, DataType, Decode, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 
 use crate::avro::Avro;
@@ -75,6 +76,18 @@ pub(crate) struct Counts {
     pub repeated: u64,
     pub placeless: u64,
     pub duplicates: u64,
+    /// The rows of changes that came without a schema, as runs.
+    bare: Vec<Range<usize>>,
+}
+
+impl Counts {
+    /// Takes in that a row came without a schema.
+    pub(crate) fn bare_row(&mut self, row: usize) {
+        match self.bare.last_mut() {
+            Some(run) if run.end == row => run.end += 1,
+            _ => self.bare.push(row..row + 1),
+        }
+    }
 }
 
 /// Buffers used again for every record.
@@ -476,11 +489,10 @@ impl Decoder {
         for name in std::mem::take(&mut self.table.misnamed) {
             note(&format!("field {name} cannot be a column of its own, kept in _rescued_data"), 1);
         }
-        for (column, spec) in self.table.specs.iter().enumerate() {
-            if !self.table.undeclared.get(column).copied().unwrap_or(false) || self.table.is_plain() {
-                continue;
-            }
-            let values = decoded.batch.column_by_name(&spec.name).map_or(0, |array| array.len() - array.null_count());
+        let undeclared = self.table.specs.iter().zip(&self.table.undeclared).filter(|(_, undeclared)| **undeclared);
+        for (spec, _) in undeclared {
+            let Some(array) = decoded.batch.column_by_name(&spec.name) else { continue };
+            let values = counts.bare.iter().map(|rows| rows.len() - array.slice(rows.start, rows.len()).null_count()).sum::<usize>();
             note(
                 &format!("column {} is not declared, its values are kept as they came ({})", spec.name, spec.data_type),
                 u64::try_from(values).unwrap_or(0),

@@ -45,6 +45,8 @@ pub(crate) struct Found<'a> {
     pub lost: Vec<(usize, Lost)>,
     /// Columns among the first 64 that came as null, a bit each.
     pub nulls: u64,
+    /// Whether it came without a schema.
+    pub bare: bool,
     /// Flattened rows: what they say about the change.
     pub about: AboutRow<'a>,
 }
@@ -64,6 +66,7 @@ impl Found<'_> {
         self.rescued.clear();
         self.lost.clear();
         self.nulls = 0;
+        self.bare = false;
     }
 
     pub(crate) fn rescue(&mut self, path: &str, raw: &[u8]) {
@@ -94,6 +97,7 @@ pub(crate) fn read_row<'a>(
     rules: Rules<'_>,
     found: &mut Found<'a>,
 ) -> Result<(), Halt> {
+    found.bare |= !rules.undeclared.is_empty();
     let mut place = Row::default();
     let mut taken = 0;
     loop {

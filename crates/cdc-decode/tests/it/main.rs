@@ -11,6 +11,7 @@ mod fuzz;
 mod golden;
 mod handed;
 mod message;
+mod notes;
 mod oracle;
 mod plain;
 mod propose;
