@@ -5,14 +5,13 @@
 set -euo pipefail
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 binaries="$(cd "${1:-${CARGO_TARGET_DIR:-$HOME/.cache/tributary-target}/debug}" && pwd)"
-airflow="${TRIBUTARY_SERVICES_DIR:-$HOME/.cache/tributary-services}/airflow/bin"
+airflow="${SERVICES_DIR:-$HOME/.cache/tributary-services}/airflow/bin"
 "$root/tests/services/install.sh" airflow >&2
 for program in bronze silver gold; do [ -x "$binaries/tributary-$program" ] || { echo "no $binaries/tributary-$program: build it first" >&2; exit 2; }; done
 
 work="$(mktemp -d)"; trap '[ -n "${KEEP:-}" ] || rm -rf "$work"' EXIT
 export AIRFLOW_HOME="$work/airflow" AIRFLOW__CORE__LOAD_EXAMPLES=False AIRFLOW__CORE__DAGS_FOLDER="$root/dags" PATH="$airflow:$PATH"
 export PYTHONDONTWRITEBYTECODE=1
-unset TRIBUTARY_SERVICES_DIR TRIBUTARY_RUN_DIR # not settings of the programs, which refuse what they do not know
 airflow db migrate > "$work/migrate.log" 2>&1 || { tail -20 "$work/migrate.log"; exit 1; }
 
 # The recorded events in two parts, the second dropped before the second run.

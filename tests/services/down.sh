@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Stops the stack in $TRIBUTARY_RUN_DIR (or the folder given) and removes its folder; with --keep the logs and data stay.
+# Stops the stack in $SERVICES_RUN_DIR (or the folder given) and removes its folder; with --keep the logs and data stay.
 source "$(dirname "$0")/lib.sh"
 
 keep=
 for argument in "$@"; do
-  case "$argument" in --keep) keep=yes ;; -*) fail "usage: down.sh [--keep] [RUN_DIR]" ;; *) export TRIBUTARY_RUN_DIR="$argument" ;; esac
+  case "$argument" in --keep) keep=yes ;; -*) fail "usage: down.sh [--keep] [RUN_DIR]" ;; *) export SERVICES_RUN_DIR="$argument" ;; esac
 done
 need_run_dir
 [ -d "$run" ] || exit 0

@@ -4,7 +4,7 @@
 #   client    a Kafka client for Python, used by selftest.sh
 #   spark     the jars that Spark needs for Kafka and Delta tables (Spark itself is PyPI's pyspark)
 #   airflow   Apache Airflow in an environment of its own
-# Debian packages go where apt puts them; jars and environments below ${TRIBUTARY_SERVICES_DIR:-~/.cache/tributary-services}.
+# Debian packages go where apt puts them; jars and environments below ${SERVICES_DIR:-~/.cache/tributary-services}.
 source "$(dirname "$0")/lib.sh"
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
@@ -74,8 +74,8 @@ stored_classes() {
     rm -f "$services_dir/jars/$name/classes.jsa"
     export "${name^^}_JAVA_OPTIONS=-XX:ArchiveClassesAtExit=$services_dir/jars/$name/classes.jsa -Xlog:cds=off"
   done
-  local TRIBUTARY_RUN_DIR TRIBUTARY_STOP_SECONDS=180
-  TRIBUTARY_RUN_DIR="$(mktemp -d /tmp/tributary-run.XXXXXX)"; export TRIBUTARY_RUN_DIR TRIBUTARY_STOP_SECONDS
+  local SERVICES_RUN_DIR SERVICES_STOP_SECONDS=180
+  SERVICES_RUN_DIR="$(mktemp -d /tmp/tributary-run.XXXXXX)"; export SERVICES_RUN_DIR SERVICES_STOP_SECONDS
   "$here/up.sh" kafka connect registry >/dev/null
   "$here/down.sh"
   unset KAFKA_JAVA_OPTIONS CONNECT_JAVA_OPTIONS REGISTRY_JAVA_OPTIONS

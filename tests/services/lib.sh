@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Shared by the scripts beside it: run folder, free ports, processes that are started, waited for, paused and stopped by pid.
-# A stack lives in $TRIBUTARY_RUN_DIR: one folder a service (pid, log, port files, env, data), and `env` with all addresses.
+# A stack lives in $SERVICES_RUN_DIR: one folder a service (pid, log, port files, env, data), and `env` with all addresses.
 
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
-services_dir="${TRIBUTARY_SERVICES_DIR:-$HOME/.cache/tributary-services}"
+services_dir="${SERVICES_DIR:-$HOME/.cache/tributary-services}"
 reserved_ports=/tmp/tributary-ports
 
 fail() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
@@ -17,8 +17,8 @@ clock() { local now=$EPOCHREALTIME; printf '%s' "${now%????}"; }
 since() { awk -v a="$1" -v b="$(clock)" 'BEGIN { printf "%.1f", b - a }'; }
 
 need_run_dir() {
-  [ -n "${TRIBUTARY_RUN_DIR:-}" ] || fail "TRIBUTARY_RUN_DIR is not set: it names the stack's folder (up.sh prints it)"
-  run="$TRIBUTARY_RUN_DIR"
+  [ -n "${SERVICES_RUN_DIR:-}" ] || fail "SERVICES_RUN_DIR is not set: it names the stack's folder (up.sh prints it)"
+  run="$SERVICES_RUN_DIR"
 }
 
 # The port this stack uses under LABEL: chosen at the first call, the same after a restart. Ports lie below the kernel's range for
@@ -79,7 +79,7 @@ start() {
 }
 
 # Seconds that a service may take to answer. Generous: it only bounds a hang, and a machine that compiles beside may be slow.
-start_limit="${TRIBUTARY_START_SECONDS:-180}"
+start_limit="${SERVICES_START_SECONDS:-180}"
 
 # Waits until CMD.. succeeds; gives up after SECONDS, or at once when NAME has died. Shows the end of the log then.
 wait_until() {
@@ -99,7 +99,7 @@ wait_http() { wait_until "$1" "$3" http_ok "$2"; }
 
 # Stops NAME: SIGNAL (TERM unless said), after SECONDS (30) KILL, to it and its children. Returns when all are gone.
 stop() {
-  local name="$1" signal="${2:-TERM}" limit="${3:-${TRIBUTARY_STOP_SECONDS:-30}}" pid all end
+  local name="$1" signal="${2:-TERM}" limit="${3:-${SERVICES_STOP_SECONDS:-30}}" pid all end
   pid="$(pid_of "$name")" || { rm -f "$run/$name/pid"; return 0; }
   all="$(family "$pid")"
   kill "-$signal" "$pid" 2>/dev/null || true
@@ -142,7 +142,7 @@ verbs() {
   local name="$1" verb="${2:-}"
   case "$verb" in
     start|stop|restart|kill|pause|resume|status) need_run_dir ;;
-    *) fail "usage: $(basename "$0") start|stop|restart|kill|pause|resume|status, with TRIBUTARY_RUN_DIR set" ;;
+    *) fail "usage: $(basename "$0") start|stop|restart|kill|pause|resume|status, with SERVICES_RUN_DIR set" ;;
   esac
   mkdir -p "$run"; chmod 755 "$run"
   case "$verb" in

@@ -3,7 +3,7 @@
 # looks for leftovers. Prints the seconds of each step; ends with a line of counts.
 source "$(dirname "$0")/lib.sh"
 
-export TRIBUTARY_RUN_DIR; TRIBUTARY_RUN_DIR="$(mktemp -d /tmp/tributary-run.XXXXXX)"; need_run_dir
+export SERVICES_RUN_DIR; SERVICES_RUN_DIR="$(mktemp -d /tmp/tributary-run.XXXXXX)"; need_run_dir
 trap '"$here/down.sh" >&2 || true' EXIT
 passed=0; failed=0
 
@@ -73,7 +73,7 @@ password() {
   events login wrong || refusal=$?
   [ "$refusal" = 3 ]
 }
-two_stacks() { local other; other="$(env -u TRIBUTARY_RUN_DIR "$here/up.sh" postgres kafka)"; "$here/down.sh" "$other"; [ ! -e "$other" ]; }
+two_stacks() { local other; other="$(env -u SERVICES_RUN_DIR "$here/up.sh" postgres kafka)"; "$here/down.sh" "$other"; [ ! -e "$other" ]; }
 nothing_left() {
   if alive "$pids"; then ps -fp ${pids//$'\n'/,}; return 1; fi
   if pgrep -af -- "$run/"; then return 1; fi

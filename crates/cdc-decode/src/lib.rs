@@ -33,6 +33,7 @@ mod table;
 mod template;
 mod time;
 mod wire;
+mod words;
 mod wrapped;
 mod zeros;
 

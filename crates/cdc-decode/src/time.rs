@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::words::above_nine;
+
 /// Microseconds of a second.
 pub(crate) const SECOND: i64 = 1_000_000;
 /// Microseconds of a day.
@@ -100,7 +102,7 @@ pub(crate) fn parse_seconds(text: &[u8; 20]) -> Option<i64> {
 pub(crate) fn parse_micros(text: &[u8; 27]) -> Option<i64> {
     // The last eight: a digit, six of the fraction and the Z; the digit belongs to the head and is looked at there.
     let tail = word(text, 19) ^ u64::from_le_bytes(*b".000000Z");
-    if tail & 0xff00_0000_0000_00ff != 0 || has_other(tail) {
+    if tail & 0xff00_0000_0000_00ff != 0 || above_nine(tail) != 0 {
         return None;
     }
     let digit = |at: u32| (tail >> (8 * at) & 15).cast_signed();
@@ -115,7 +117,7 @@ fn parse_head(text: &[u8; 19]) -> Option<i64> {
     let middle = word(text, 8) ^ u64::from_le_bytes(*b"00T00:00");
     let last = word(text, 11) ^ u64::from_le_bytes(*b"00:00:00");
     let marks = date & 0xff00_00ff_0000_0000 | middle & 0x0000_ff00_00ff_0000 | last & 0x0000_ff00_00ff_0000;
-    if marks != 0 || has_other(date) || has_other(middle) || has_other(last) {
+    if marks != 0 || above_nine(date) != 0 || above_nine(middle) != 0 || above_nine(last) != 0 {
         return None;
     }
     let pair = |word: u64, at: u32| ((word >> (8 * at) & 15) * 10 + (word >> (8 * at + 8) & 15)).cast_signed();
@@ -131,12 +133,6 @@ fn parse_head(text: &[u8; 19]) -> Option<i64> {
 #[inline(always)]
 fn word<const LENGTH: usize>(text: &[u8; LENGTH], at: usize) -> u64 {
     text.get(at..).and_then(<[u8]>::first_chunk).map_or(u64::MAX, |word| u64::from_le_bytes(*word))
-}
-
-/// Whether a byte is above 9.
-#[inline(always)]
-fn has_other(values: u64) -> bool {
-    (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080 != 0
 }
 
 fn parse_any_moment(text: &[u8]) -> Parsed<Moment> {

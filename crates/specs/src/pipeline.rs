@@ -115,6 +115,11 @@ impl Pipeline {
         rules::check(self, &rules::Unread::default())
     }
 
+    /// Every dataset: feeds first, then silver, then gold, each in the order of the pipeline.
+    pub fn datasets(&self) -> Vec<DatasetRef> {
+        graph::datasets(self)
+    }
+
     /// Datasets in the order they can run: each phase reads only what earlier phases make, and is drained before the next.
     /// A gold dataset whose `sources` are not filled in comes after all feeds and silver datasets.
     ///

@@ -1,6 +1,7 @@
 //! What a run did to one dataset; every layer fills the same shape.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +105,18 @@ pub enum Status {
     Skipped,
 }
 
+impl fmt::Display for Status {
+    /// The word of reports, of `system.tributary.runs` and of metrics.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NothingNew => "nothing_new",
+            Self::Committed => "committed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        })
+    }
+}
+
 /// An error as the report keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedError {
@@ -113,4 +126,16 @@ pub struct ReportedError {
     pub message: String,
     /// What the process would say with this error alone.
     pub exit_code: u8,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_has_one_word_in_json_and_in_text() {
+        for status in [Status::NothingNew, Status::Committed, Status::Failed, Status::Skipped] {
+            assert_eq!(serde_json::to_value(status).unwrap(), status.to_string());
+        }
+    }
 }

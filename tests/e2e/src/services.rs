@@ -1,4 +1,4 @@
-//! The services of `tests/services`: a stack of our own, or the one that `TRIBUTARY_RUN_DIR` names.
+//! The services of `tests/services`: a stack of our own, or the one that `SERVICES_RUN_DIR` names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Services {
     /// Takes the stack that is up, or starts one, which is stopped when the value is dropped.
     pub fn up() -> Result<Self> {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../services");
-        let given = std::env::var_os("TRIBUTARY_RUN_DIR").map(PathBuf::from).filter(|folder| folder.join("env").is_file());
+        let given = std::env::var_os("SERVICES_RUN_DIR").map(PathBuf::from).filter(|folder| folder.join("env").is_file());
         let ours = given.is_none();
         let folder = match given {
             Some(folder) => folder,
@@ -47,7 +47,7 @@ impl Services {
     /// A verb of a service: `start`, `stop`, `restart`, `kill`, `pause`, `resume`, or one of its own.
     pub fn tell(&self, service: &str, arguments: &[&str]) -> Result<()> {
         let mut command = Command::new(self.scripts.join(format!("{service}.sh")));
-        command.args(arguments).env("TRIBUTARY_RUN_DIR", &self.folder).stdout(Stdio::null());
+        command.args(arguments).env("SERVICES_RUN_DIR", &self.folder).stdout(Stdio::null());
         let output = command.output().with_context(|| format!("starting {service}.sh"))?;
         ensure!(output.status.success(), "{service}.sh {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
         Ok(())
@@ -72,7 +72,7 @@ impl Services {
 impl Drop for Services {
     fn drop(&mut self) {
         if self.ours {
-            let _ = Command::new(self.scripts.join("down.sh")).env("TRIBUTARY_RUN_DIR", &self.folder).status();
+            let _ = Command::new(self.scripts.join("down.sh")).env("SERVICES_RUN_DIR", &self.folder).status();
         }
     }
 }

@@ -65,6 +65,10 @@ fn a_column_is_noted_as_undeclared_for_the_values_that_came_without_a_schema_bef
         let mut resumed = Decoder::new(&feed).unwrap();
         resumed.resume(Resume { columns, ..Resume::default() });
         let [bare, wrapped, avro] = forms.each_ref().map(|(_, message)| message.as_slice());
-        assert_eq!(undeclared(&mut resumed, &registry, &[wrapped, bare, bare, avro, bare]), noted(3), "a batch of every form after {first}");
+        assert_eq!(
+            undeclared(&mut resumed, &registry, &[wrapped, bare, bare, avro, bare]),
+            noted(3),
+            "a batch of every form after {first}"
+        );
     }
 }

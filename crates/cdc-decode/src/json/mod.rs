@@ -1,0 +1,529 @@
+//! A pull reader of JSON text: it hands out what is asked for and checks what it skips.
+//!
+//! Nothing is built in between (no tape, no map), so the cost of a value that no column needs is one pass over its bytes,
+//! and a number is always at hand as it was written. What it accepts is RFC 8259, with a byte-order mark in front allowed
+//! and a lone surrogate refused only where the text is really needed.
+//!
+//! [`quick`] has the ways of reading what connectors write nearly always.
+
+mod quick;
+mod text;
+
+pub(crate) use quick::Token;
+pub(crate) use text::{Text, write_text};
+
+use crate::words::{TENS, eight_digits, plain_length};
+
+/// How deep objects and arrays may nest.
+pub(crate) const DEPTH_MAX: usize = 1024;
+
+/// Why text is not JSON, with the byte position where that shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The text ends in the middle.
+    Short,
+    /// Another character was due.
+    Unexpected(usize),
+    /// Nested deeper than [`DEPTH_MAX`].
+    Deep(usize),
+    /// Half of a surrogate pair, which no UTF-8 text can hold.
+    LoneSurrogate,
+}
+
+impl Broken {
+    /// The message for a person.
+    pub(crate) fn message(self) -> String {
+        match self {
+            Self::Short => "json text ends in the middle".to_owned(),
+            Self::Unexpected(at) => format!("unexpected character in json at byte {at}"),
+            Self::Deep(at) => format!("json nested deeper than {DEPTH_MAX} at byte {at}"),
+            Self::LoneSurrogate => "json text with half of a surrogate pair".to_owned(),
+        }
+    }
+}
+
+/// A JSON number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Number<'a> {
+    /// As it was written.
+    pub raw: &'a [u8],
+    /// Its value where it is a whole number without exponent in the range of `i64`.
+    pub integer: Option<i64>,
+}
+
+/// What a value begins as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Null,
+    Boolean,
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+impl Kind {
+    /// The word for it in messages.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "a boolean",
+            Self::Number => "a number",
+            Self::Text => "text",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// A place in JSON text.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of a text.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// At a byte of a text.
+    pub(crate) fn from(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at }
+    }
+
+    /// The same text, at an earlier byte.
+    pub(crate) fn back_to(&self, at: usize) -> Self {
+        Self { bytes: self.bytes, at }
+    }
+
+    /// The byte position.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes from a position up to here.
+    pub(crate) fn since(&self, start: usize) -> &'a [u8] {
+        self.bytes.get(start..self.at).unwrap_or_default()
+    }
+
+    /// The first byte of the next token, without taking it.
+    #[inline(always)]
+    pub(crate) fn peek(&mut self) -> Result<u8, Broken> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte > b' ' => Ok(byte),
+            _ => self.peek_after_blanks(),
+        }
+    }
+
+    #[cold]
+    fn peek_after_blanks(&mut self) -> Result<u8, Broken> {
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
+                Some(&byte) => return Ok(byte),
+                None => return Err(Broken::Short),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, byte: u8) -> Result<(), Broken> {
+        if self.peek()? == byte {
+            self.at += 1;
+            Ok(())
+        } else {
+            Err(Broken::Unexpected(self.at))
+        }
+    }
+
+    /// What the next value is.
+    #[inline]
+    pub(crate) fn kind(&mut self) -> Result<Kind, Broken> {
+        Ok(match self.peek()? {
+            b'"' => Kind::Text,
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b'n' => Kind::Null,
+            b't' | b'f' => Kind::Boolean,
+            b'-' | b'0'..=b'9' => Kind::Number,
+            _ => return Err(Broken::Unexpected(self.at)),
+        })
+    }
+
+    /// Takes a `null` if the next value is one.
+    #[inline]
+    pub(crate) fn null(&mut self) -> Result<bool, Broken> {
+        if self.peek()? != b'n' {
+            return Ok(false);
+        }
+        self.word(b"null")?;
+        Ok(true)
+    }
+
+    /// Takes a boolean.
+    pub(crate) fn boolean(&mut self) -> Result<bool, Broken> {
+        if self.peek()? == b't' {
+            self.word(b"true")?;
+            Ok(true)
+        } else {
+            self.word(b"false")?;
+            Ok(false)
+        }
+    }
+
+    #[inline]
+    fn word(&mut self, word: &[u8]) -> Result<(), Broken> {
+        if self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+            self.at += word.len();
+            Ok(())
+        } else if self.bytes.len() < self.at + word.len() {
+            Err(Broken::Short)
+        } else {
+            Err(Broken::Unexpected(self.at))
+        }
+    }
+
+    /// Takes a string.
+    #[inline]
+    pub(crate) fn text(&mut self) -> Result<Text<'a>, Broken> {
+        self.take(b'"')?;
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at += plain_length(self.bytes.get(self.at..).unwrap_or_default());
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    let raw = self.bytes.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(Text { raw, escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(_) => return Err(Broken::Unexpected(self.at)),
+                None => return Err(Broken::Short),
+            }
+        }
+    }
+
+    /// Takes one escape and checks its form.
+    fn escape(&mut self) -> Result<(), Broken> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let digits = self.bytes.get(self.at + 2..self.at + 6).ok_or(Broken::Short)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return Err(Broken::Unexpected(self.at));
+                }
+                self.at += 6;
+            }
+            Some(_) => return Err(Broken::Unexpected(self.at)),
+            None => return Err(Broken::Short),
+        }
+        Ok(())
+    }
+
+    /// Takes a number.
+    #[inline]
+    pub(crate) fn number(&mut self) -> Result<Number<'a>, Broken> {
+        self.peek()?;
+        let start = self.at;
+        let negative = self.bytes.get(self.at) == Some(&b'-');
+        self.at += usize::from(negative);
+        let digits = self.at;
+        let magnitude = self.magnitude();
+        let count = self.at - digits;
+        if count == 0 || (count > 1 && self.bytes.get(digits) == Some(&b'0')) {
+            return Err(self.short_or_unexpected());
+        }
+        if let Some(b'.' | b'e' | b'E') = self.bytes.get(self.at) {
+            self.fraction()?;
+            return Ok(Number { raw: self.since(start), integer: None });
+        }
+        let raw = self.since(start);
+        let integer = if count <= 18 {
+            let magnitude = magnitude.cast_signed();
+            Some(if negative { -magnitude } else { magnitude })
+        } else {
+            std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok())
+        };
+        Ok(Number { raw, integer })
+    }
+
+    /// Takes digits, eight at a time, and gives their value, which is right for up to 19 of them.
+    #[inline(always)]
+    fn magnitude(&mut self) -> u64 {
+        let mut magnitude: u64 = 0;
+        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            let (count, value) = eight_digits(u64::from_le_bytes(*chunk));
+            magnitude = magnitude.wrapping_mul(TENS[count]).wrapping_add(value);
+            self.at += count;
+            if count < 8 {
+                return magnitude;
+            }
+        }
+        while let Some(byte @ b'0'..=b'9') = self.bytes.get(self.at) {
+            magnitude = magnitude.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
+            self.at += 1;
+        }
+        magnitude
+    }
+
+    /// Takes what may follow a number's whole part.
+    fn fraction(&mut self) -> Result<(), Broken> {
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn short_or_unexpected(&self) -> Broken {
+        if self.at == self.bytes.len() { Broken::Short } else { Broken::Unexpected(self.at) }
+    }
+
+    fn skip_number(&mut self) -> Result<(), Broken> {
+        self.at += usize::from(self.bytes.get(self.at) == Some(&b'-'));
+        let first = self.bytes.get(self.at).copied();
+        let start = self.at;
+        self.digits()?;
+        if first == Some(b'0') && self.at > start + 1 {
+            return Err(Broken::Unexpected(self.at));
+        }
+        self.fraction()
+    }
+
+    fn digits(&mut self) -> Result<(), Broken> {
+        let start = self.at;
+        let _ = self.magnitude();
+        if self.at > start { Ok(()) } else { Err(self.short_or_unexpected()) }
+    }
+
+    /// Takes any value and checks its form.
+    #[inline]
+    pub(crate) fn skip(&mut self) -> Result<(), Broken> {
+        match self.peek()? {
+            b'"' => self.text().map(drop),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            b'n' => self.word(b"null"),
+            b't' => self.word(b"true"),
+            b'f' => self.word(b"false"),
+            b'{' | b'[' => self.skip_nested(1),
+            _ => Err(Broken::Unexpected(self.at)),
+        }
+    }
+
+    fn skip_nested(&mut self, depth: usize) -> Result<(), Broken> {
+        if depth > DEPTH_MAX {
+            return Err(Broken::Deep(self.at));
+        }
+        if self.peek()? == b'{' {
+            let mut members = self.object()?;
+            while self.member(&mut members)?.is_some() {
+                self.skip_at(depth)?;
+            }
+        } else {
+            let mut elements = self.array()?;
+            while self.element(&mut elements)? {
+                self.skip_at(depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_at(&mut self, depth: usize) -> Result<(), Broken> {
+        match self.peek()? {
+            b'{' | b'[' => self.skip_nested(depth + 1),
+            _ => self.skip(),
+        }
+    }
+
+    /// Takes any value and gives its text.
+    pub(crate) fn raw(&mut self) -> Result<&'a [u8], Broken> {
+        self.peek()?;
+        let start = self.at;
+        self.skip()?;
+        Ok(self.since(start))
+    }
+
+    /// Enters an object.
+    #[inline]
+    pub(crate) fn object(&mut self) -> Result<Members, Broken> {
+        self.take(b'{')?;
+        Ok(Members { first: true })
+    }
+
+    /// Takes the next key of an object and its colon; `None` = the object has ended and is left.
+    #[inline]
+    pub(crate) fn member(&mut self, members: &mut Members) -> Result<Option<Text<'a>>, Broken> {
+        if !self.more(b'}', &mut members.first)? {
+            return Ok(None);
+        }
+        self.key().map(Some)
+    }
+
+    /// Takes a key and its colon.
+    pub(crate) fn key(&mut self) -> Result<Text<'a>, Broken> {
+        let key = self.text()?;
+        self.take(b':')?;
+        Ok(key)
+    }
+
+    /// Enters an array.
+    pub(crate) fn array(&mut self) -> Result<Elements, Broken> {
+        self.take(b'[')?;
+        Ok(Elements { first: true })
+    }
+
+    /// Whether another element follows; `false` = the array has ended and is left.
+    pub(crate) fn element(&mut self, elements: &mut Elements) -> Result<bool, Broken> {
+        self.more(b']', &mut elements.first)
+    }
+
+    #[inline(always)]
+    fn more(&mut self, close: u8, first: &mut bool) -> Result<bool, Broken> {
+        let byte = self.peek()?;
+        if byte == close {
+            // `[1,]` does not come here: after a comma a value is due, and a closing bracket begins none.
+            self.at += 1;
+            return Ok(false);
+        }
+        if *first {
+            *first = false;
+        } else if byte == b',' {
+            self.at += 1;
+            if self.peek()? == close {
+                return Err(Broken::Unexpected(self.at));
+            }
+        } else {
+            return Err(Broken::Unexpected(self.at));
+        }
+        Ok(true)
+    }
+
+    /// Takes a closing brace.
+    pub(crate) fn close_object(&mut self) -> Result<(), Broken> {
+        self.take(b'}')
+    }
+
+    /// That nothing but blanks follows.
+    pub(crate) fn end(&mut self) -> Result<(), Broken> {
+        match self.peek() {
+            Err(_) => Ok(()),
+            Ok(_) => Err(Broken::Unexpected(self.at)),
+        }
+    }
+}
+
+/// Where in an object the cursor is.
+#[derive(Debug)]
+pub(crate) struct Members {
+    first: bool,
+}
+
+impl Members {
+    /// Behind a first member.
+    pub(crate) fn inside() -> Self {
+        Self { first: false }
+    }
+}
+
+/// Where in an array the cursor is.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    first: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn accepted(bytes: &[u8]) -> bool {
+        let mut cursor = Cursor::new(bytes);
+        cursor.skip().and_then(|()| cursor.end()).is_ok()
+    }
+
+    fn value() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(6, 64, 8, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..8).prop_map(Into::into),
+                prop::collection::hash_map(any::<String>(), inner, 0..8).prop_map(|map| map.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_another_parser_writes_is_accepted(value in value()) {
+            prop_assert!(accepted(value.to_string().as_bytes()));
+        }
+
+        #[test]
+        fn damaged_text_is_judged_as_another_parser_judges_it(value in value(), at in any::<prop::sample::Index>(), with in any::<u8>()) {
+            let mut bytes = value.to_string().into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = with & 0x7f;
+            // Ours does not look at surrogates and magnitudes of what it skips; those texts are left out.
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            prop_assume!(!text.contains("\\u") && !text.contains(['e', 'E']) && text.len() == bytes.len());
+            prop_assert_eq!(accepted(&bytes), serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok(), "{}", text);
+        }
+
+        #[test]
+        fn a_number_has_its_value(number in any::<i64>(), tail in "[,}\\] ]{0,9}") {
+            let text = format!("{number}{tail}");
+            prop_assert_eq!(Cursor::new(text.as_bytes()).number().unwrap().integer, Some(number));
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_the_grammar_says() {
+        for good in ["0", "-0", "10", "1.5", "-1.5e+10", "1E5", "123456789012345678901234567890", "0.0001e-400"] {
+            assert!(accepted(good.as_bytes()), "{good}");
+        }
+        for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "--1", "0x1", "1 2", "NaN", "Infinity"] {
+            assert!(!accepted(bad.as_bytes()), "{bad}");
+        }
+        let integer = |text: &str| Cursor::new(text.as_bytes()).number().unwrap().integer;
+        assert_eq!(integer("-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(integer("9223372036854775807"), Some(i64::MAX));
+        assert_eq!(integer("9223372036854775808"), None);
+        assert_eq!(integer("1.0"), None);
+    }
+
+    #[test]
+    fn a_million_brackets_are_refused_without_harm() {
+        let deep = vec![b'['; 1_000_000];
+        assert_eq!(Cursor::new(&deep).skip(), Err(Broken::Deep(DEPTH_MAX)));
+    }
+
+    #[test]
+    fn trailing_commas_and_missing_commas_are_refused() {
+        for bad in
+            ["[1,]", "{\"a\":1,}", "[1 2]", "{\"a\":1 \"b\":2}", "[,1]", "{,}", "{\"a\"}", "{1:2}", "[1", "{\"a\":", "\"a", "tru", "nul"]
+        {
+            assert!(!accepted(bad.as_bytes()), "{bad}");
+        }
+    }
+}
