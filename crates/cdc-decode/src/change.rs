@@ -17,6 +17,7 @@ use crate::layout::{Field, Layout, Slot};
 use crate::position::{Claim, Placed};
 use crate::record::{Header, Record};
 use crate::row::{AboutRow, Found, Halt, Rules, read_row};
+use crate::source::Source;
 use crate::struct_text;
 use crate::system::SourceRow;
 use crate::template::Block;
@@ -60,6 +61,15 @@ impl Op {
             b"t" => Self::Truncate,
             _ => return None,
         })
+    }
+
+    /// What a flattened row did, by its code and its mark of a delete; without a code it is an update. `None` = the code is
+    /// none of ours.
+    pub(crate) fn of_flattened(code: Option<&[u8]>, deleted: Option<bool>) -> Option<Self> {
+        if deleted == Some(true) {
+            return Some(Self::Delete);
+        }
+        code.map_or(Some(Self::Update), Self::of)
     }
 }
 
@@ -408,18 +418,10 @@ impl Decoder {
             Some(code) => Some(Cow::Borrowed(code.raw)),
             None => header(record.headers, "__op").map(unquoted),
         };
-        let op = match code.as_deref() {
-            _ if about.deleted == Some(true) => Op::Delete,
-            None => Op::Update,
-            Some(code) => match Op::of(code) {
-                Some(op) => op,
-                None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
-            },
+        let Some(op) = Op::of_flattened(code.as_deref(), about.deleted) else {
+            return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned()));
         };
-        self.source.replace(about.source);
-        self.orders.forget_source();
-        let trusted = self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some();
-        self.table.before.truncate(row);
+        let trusted = self.begin_flattened(about.source, row);
         if op == Op::Delete && trusted {
             self.table.before.fill(row);
             let policy = self.table.policy();
@@ -440,6 +442,14 @@ impl Decoder {
         }
         let about = About { handled_ms: about.handled_ms, transaction: None };
         self.finish_row(record, row, op, &about, &found.0)
+    }
+
+    /// Takes over a flattened row's source; whether the row of a delete is the whole old row.
+    pub(crate) fn begin_flattened(&mut self, source: Source, row: usize) -> bool {
+        self.source.replace(source);
+        self.orders.forget_source();
+        self.table.before.truncate(row);
+        self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some()
     }
 
     /// A null value in a flattened feed: the delete itself, unless deletes come as rows of their own.

@@ -219,20 +219,8 @@ impl Reader {
     }
 
     fn leaf(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Result<Read, Problem> {
-        match self.scalar(cursor, wire, column)? {
-            Outcome::Value(scalar) => {
-                push(column, scalar, wire)?;
-                Ok(Read::Done)
-            }
-            Outcome::Unavailable => {
-                column.push_null();
-                Ok(Read::Unavailable)
-            }
-            Outcome::Lost(lost) => {
-                column.push_null();
-                Ok(Read::Lost(lost))
-            }
-        }
+        let outcome = self.scalar(cursor, wire, column)?;
+        take(column, outcome, wire)
     }
 
     fn scalar<'s, 'c: 's>(&'s mut self, cursor: &mut Cursor<'c>, wire: &Wire, column: &Column) -> Result<Outcome<'s>, Problem> {
@@ -527,6 +515,17 @@ impl Reader {
             _ => Ok(false),
         }
     }
+}
+
+/// Appends what a value is: itself, or null.
+pub(crate) fn take(column: &mut Column, outcome: Outcome<'_>, wire: &Wire) -> Result<Read, Problem> {
+    let read = match outcome {
+        Outcome::Value(scalar) => return push(column, scalar, wire).map(|()| Read::Done),
+        Outcome::Unavailable => Read::Unavailable,
+        Outcome::Lost(lost) => Read::Lost(lost),
+    };
+    column.push_null();
+    Ok(read)
 }
 
 /// Appends a value, or says what type would hold it.

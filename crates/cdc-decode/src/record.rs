@@ -26,17 +26,12 @@ pub struct Record<'a> {
 impl<'a> Record<'a> {
     /// A record that is nothing but bytes: a line of a file.
     pub fn line_of_file(file: &'a str, line: i64, value: &'a [u8]) -> Self {
-        Self {
-            topic: "",
-            partition: 0,
-            offset: 0,
-            key: None,
-            value: Some(value),
-            headers: &[],
-            timestamp_ms: None,
-            file: Some(file),
-            line: Some(line),
-        }
+        Self { value: Some(value), file: Some(file), line: Some(line), ..Self::at("", 0, 0) }
+    }
+
+    /// A record at a place of a topic, with nothing in it.
+    pub fn at(topic: &'a str, partition: i32, offset: i64) -> Self {
+        Self { topic, partition, offset, key: None, value: None, headers: &[], timestamp_ms: None, file: None, line: None }
     }
 
     /// Where it is, as a person looks for it.

@@ -108,21 +108,8 @@ mod tests {
 
     #[test]
     fn every_type_has_a_column_of_nothing_but_nulls() {
-        let flat = [
-            DataType::Boolean,
-            DataType::Byte,
-            DataType::Short,
-            DataType::Integer,
-            DataType::Long,
-            DataType::Float,
-            DataType::Double,
-            DataType::Decimal { precision: 12, scale: 2 },
-            DataType::Date,
-            DataType::Timestamp,
-            DataType::TimestampNtz,
-            DataType::String,
-            DataType::Binary,
-        ];
+        let names = "boolean byte short integer long float double decimal(12,2) date timestamp timestamp_ntz string binary";
+        let flat: Vec<DataType> = names.split(' ').map(|name| name.parse().unwrap()).collect();
         let nested = flat.iter().flat_map(|data_type| {
             let boxed = || Box::new(data_type.clone());
             [

@@ -178,6 +178,12 @@ impl Node {
         }
     }
 
+    /// A value as JSON text, made in `scratch`.
+    pub(crate) fn json<'s>(&self, at: usize, scratch: &'s mut Vec<u8>) -> &'s [u8] {
+        self.write_json(at, scratch);
+        scratch
+    }
+
     /// Appends a value as JSON text, as Connect's JSON converter writes it.
     pub(crate) fn write_json(&self, at: usize, out: &mut Vec<u8>) {
         if self.is_null(at) {
@@ -247,12 +253,12 @@ fn separate(place: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends the shortest digits that give a float back, with a point or exponent; text where it is no number.
-pub(crate) fn write_float(value: f32, out: &mut Vec<u8>) {
+fn write_float(value: f32, out: &mut Vec<u8>) {
     if value.is_finite() { out.extend_from_slice(format!("{value:?}").as_bytes()) } else { write_special(f64::from(value), out) }
 }
 
 /// As [`write_float`].
-pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
+fn write_double(value: f64, out: &mut Vec<u8>) {
     if value.is_finite() { out.extend_from_slice(format!("{value:?}").as_bytes()) } else { write_special(value, out) }
 }
 

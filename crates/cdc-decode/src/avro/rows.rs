@@ -29,6 +29,16 @@ pub(super) struct Aside {
     source: Source,
 }
 
+/// A decoded message on its way to a row.
+#[derive(Clone, Copy)]
+struct Message<'r, 'm> {
+    record: &'r Record<'r>,
+    place: &'m Place,
+    rows: &'m Rows,
+    /// Number of the row it becomes.
+    row: usize,
+}
+
 /// A row image: a decoded record, and where its fields are.
 #[derive(Clone, Copy)]
 pub(super) struct Image<'i> {
@@ -68,8 +78,8 @@ impl Decoder {
         let Some(rows) = known.rows.clone() else { return Ok(self.lay_out_avro(&place, record, row)) };
         self.avro.latest = Some(Arc::clone(&rows));
         match self.form() {
-            Decode::Debezium => self.avro_envelope(record, &place, &rows, row, found),
-            Decode::DebeziumFlattened => self.avro_flattened(record, &place, &rows, row, found),
+            Decode::Debezium => self.avro_envelope(Message { record, place: &place, rows: &rows, row }, found),
+            Decode::DebeziumFlattened => self.avro_flattened(Message { record, place: &place, rows: &rows, row }, found),
             _ => {
                 let image = Image { node: &place.image, at: place.at, layout: &rows.layout, places: &rows.after };
                 self.avro_image(image, row, &mut found.0)?;
@@ -138,14 +148,8 @@ impl Decoder {
         take_row(&mut self.reader, image, fields, row, policy, found, &mut Aside::default())
     }
 
-    fn avro_envelope<'r>(
-        &mut self,
-        record: &'r Record<'r>,
-        place: &Place,
-        rows: &Rows,
-        row: usize,
-        found: &mut (Found<'r>, Found<'r>),
-    ) -> Outcome {
+    fn avro_envelope<'r>(&mut self, message: Message<'r, '_>, found: &mut (Found<'r>, Found<'r>)) -> Outcome {
+        let Message { record, place, rows, row } = message;
         let at = place.at;
         let part = |name: &str| place.image.named(name).filter(|part| !part.is_null(at));
         let Some(code) = part("op").and_then(|op| op.text(at)) else {
@@ -221,14 +225,8 @@ impl Decoder {
         })
     }
 
-    fn avro_flattened<'r>(
-        &mut self,
-        record: &'r Record<'r>,
-        place: &Place,
-        rows: &Rows,
-        row: usize,
-        found: &mut (Found<'r>, Found<'r>),
-    ) -> Outcome {
+    fn avro_flattened<'r>(&mut self, message: Message<'r, '_>, found: &mut (Found<'r>, Found<'r>)) -> Outcome {
+        let Message { record, place, rows, row } = message;
         let image = Image { node: &place.image, at: place.at, layout: &rows.layout, places: &rows.after };
         let mut aside = Aside::default();
         let policy = self.table.policy();
@@ -236,18 +234,10 @@ impl Decoder {
         self.deletes_are_rows |= aside.deleted.is_some();
         let from_header = || header(record.headers, "__op").map(unquoted);
         let code = aside.op.take().map(std::borrow::Cow::Owned).or_else(from_header);
-        let op = match code.as_deref() {
-            _ if aside.deleted == Some(true) => Op::Delete,
-            None => Op::Update,
-            Some(code) => match Op::of(code) {
-                Some(op) => op,
-                None => return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned())),
-            },
+        let Some(op) = Op::of_flattened(code.as_deref(), aside.deleted) else {
+            return Ok(Verdict::Rejected(ReasonCode::UnknownOp, "the operation code is none of r, c, u, d, t".to_owned()));
         };
-        self.source.replace(aside.source);
-        self.orders.forget_source();
-        let trusted = self.declared_full || self.source.sends_full_rows() || self.source.file.get().is_some();
-        self.table.before.truncate(row);
+        let trusted = self.begin_flattened(aside.source, row);
         if op == Op::Delete && trusted {
             self.avro_before(image, row, &mut found.1)?;
             self.table.before.close().map_err(too_large)?;

@@ -2,10 +2,10 @@
 
 use tributary_specs::DataType;
 
-use crate::avro::image::{Node, Values, range, write_double, write_float};
+use crate::avro::image::{Node, Values, range};
 use crate::column::Column;
 use crate::number::Decimal;
-use crate::read::{Outcome, Problem, Read, Reader, around, assembled, decode, digits, in_order, push, wanted, written};
+use crate::read::{Outcome, Problem, Read, Reader, around, assembled, decode, digits, in_order, push, take, wanted, written};
 use crate::scalar::Scalar;
 use crate::wire::{Form, Wire};
 
@@ -30,20 +30,8 @@ fn try_read(reader: &mut Reader, node: &Node, at: usize, wire: &Wire, column: &m
         return nested(reader, node, at, wire, column);
     }
     let mut json = Vec::new();
-    match scalar(reader, node, at, wire, column, &mut json)? {
-        Outcome::Value(scalar) => {
-            push(column, scalar, wire)?;
-            Ok(Read::Done)
-        }
-        Outcome::Unavailable => {
-            column.push_null();
-            Ok(Read::Unavailable)
-        }
-        Outcome::Lost(lost) => {
-            column.push_null();
-            Ok(Read::Lost(lost))
-        }
-    }
+    let outcome = scalar(reader, node, at, wire, column, &mut json)?;
+    take(column, outcome, wire)
 }
 
 fn wrong(node: &Node, wire: &Wire) -> Problem {
@@ -89,13 +77,9 @@ fn scalar<'s>(
                 Ok(Outcome::Value(Scalar::Decimal(Decimal { unscaled: i128::from(number.cast_unsigned()), scale: 0 })))
             }
             Wire::Boolean | Wire::Integer(_) | Wire::Number | Wire::Unsigned => Ok(Outcome::Value(Scalar::Integer(number))),
-            Wire::Anything => {
-                node.write_json(at, json);
-                Ok(Outcome::Value(Scalar::Text(json)))
-            }
+            Wire::Anything => Ok(Outcome::Value(Scalar::Text(node.json(at, json)))),
             Wire::Float | Wire::Double | Wire::Digits | Wire::Unscaled { .. } | Wire::VariableScale | Wire::DecimalUndeclared => {
-                node.write_json(at, json);
-                Ok(Outcome::Value(Scalar::Number(json)))
+                Ok(Outcome::Value(Scalar::Number(node.json(at, json))))
             }
             _ => Err(wrong(node, wire)),
         };
@@ -103,22 +87,10 @@ fn scalar<'s>(
     let scalar = match (wire, &node.values) {
         (Wire::Boolean, Values::Boolean(values)) => Scalar::Boolean(values.value(at)),
         (Wire::Float | Wire::Double | Wire::Digits, Values::Float(values)) => {
-            let value = values.value(at);
-            if value.is_finite() && column.data_type() != &DataType::Float {
-                write_float(value, json);
-                Scalar::Number(json)
-            } else {
-                Scalar::Float(value)
-            }
+            floating(Scalar::Float(values.value(at)), values.value(at).is_finite(), column, || node.json(at, json))
         }
         (Wire::Float | Wire::Double | Wire::Digits, Values::Double(values)) => {
-            let value = values.value(at);
-            if value.is_finite() && column.data_type() != &DataType::Double {
-                write_double(value, json);
-                Scalar::Number(json)
-            } else {
-                Scalar::Double(value)
-            }
+            floating(Scalar::Double(values.value(at)), values.value(at).is_finite(), column, || node.json(at, json))
         }
         (Wire::VariableScale | Wire::Unscaled { .. } | Wire::DecimalUndeclared, Values::Record(_)) => {
             let scale = node.named("scale").and_then(|part| part.whole(at)).and_then(|scale| i32::try_from(scale).ok());
@@ -137,13 +109,15 @@ fn scalar<'s>(
             let parts = parts.map(|name| node.named(name).and_then(|part| part.whole(at)));
             assembled(parts, *which).ok_or_else(|| wrong(node, wire))?
         }
-        (Wire::Anything, _) => {
-            node.write_json(at, json);
-            Scalar::Text(json)
-        }
+        (Wire::Anything, _) => Scalar::Text(node.json(at, json)),
         _ => return Err(wrong(node, wire)),
     };
     Ok(Outcome::Value(scalar))
+}
+
+/// A floating number as the column holds it; one bound for a column of another type as its shortest digits.
+fn floating<'s>(value: Scalar<'s>, is_finite: bool, column: &Column, digits: impl FnOnce() -> &'s [u8]) -> Scalar<'s> {
+    if is_finite && column.data_type() != &value.data_type() { Scalar::Number(digits()) } else { value }
 }
 
 /// Like a set, nothing that Debezium leaves out of an update.

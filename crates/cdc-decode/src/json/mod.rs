@@ -4,15 +4,16 @@
 //! and a number is always at hand as it was written. What it accepts is RFC 8259, with a byte-order mark in front allowed
 //! and a lone surrogate refused only where the text is really needed.
 //!
-//! [`quick`] has the ways of reading what connectors write nearly always.
+//! [`quick`] has the ways of reading what connectors write nearly always, [`number`] and [`text`] the grammar of those two.
 
+mod number;
 mod quick;
 mod text;
 
 pub(crate) use quick::Token;
 pub(crate) use text::{Text, write_text};
 
-use crate::words::{TENS, eight_digits, plain_length};
+use crate::words::plain_length;
 
 /// How deep objects and arrays may nest.
 pub(crate) const DEPTH_MAX: usize = 1024;
@@ -40,15 +41,6 @@ impl Broken {
             Self::LoneSurrogate => "json text with half of a surrogate pair".to_owned(),
         }
     }
-}
-
-/// A JSON number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Number<'a> {
-    /// As it was written.
-    pub raw: &'a [u8],
-    /// Its value where it is a whole number without exponent in the range of `i64`.
-    pub integer: Option<i64>,
 }
 
 /// What a value begins as.
@@ -225,90 +217,6 @@ impl<'a> Cursor<'a> {
             None => return Err(Broken::Short),
         }
         Ok(())
-    }
-
-    /// Takes a number.
-    #[inline]
-    pub(crate) fn number(&mut self) -> Result<Number<'a>, Broken> {
-        self.peek()?;
-        let start = self.at;
-        let negative = self.bytes.get(self.at) == Some(&b'-');
-        self.at += usize::from(negative);
-        let digits = self.at;
-        let magnitude = self.magnitude();
-        let count = self.at - digits;
-        if count == 0 || (count > 1 && self.bytes.get(digits) == Some(&b'0')) {
-            return Err(self.short_or_unexpected());
-        }
-        if let Some(b'.' | b'e' | b'E') = self.bytes.get(self.at) {
-            self.fraction()?;
-            return Ok(Number { raw: self.since(start), integer: None });
-        }
-        let raw = self.since(start);
-        let integer = if count <= 18 {
-            let magnitude = magnitude.cast_signed();
-            Some(if negative { -magnitude } else { magnitude })
-        } else {
-            std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok())
-        };
-        Ok(Number { raw, integer })
-    }
-
-    /// Takes digits, eight at a time, and gives their value, which is right for up to 19 of them.
-    #[inline(always)]
-    fn magnitude(&mut self) -> u64 {
-        let mut magnitude: u64 = 0;
-        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-            let (count, value) = eight_digits(u64::from_le_bytes(*chunk));
-            magnitude = magnitude.wrapping_mul(TENS[count]).wrapping_add(value);
-            self.at += count;
-            if count < 8 {
-                return magnitude;
-            }
-        }
-        while let Some(byte @ b'0'..=b'9') = self.bytes.get(self.at) {
-            magnitude = magnitude.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
-            self.at += 1;
-        }
-        magnitude
-    }
-
-    /// Takes what may follow a number's whole part.
-    fn fraction(&mut self) -> Result<(), Broken> {
-        if self.bytes.get(self.at) == Some(&b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn short_or_unexpected(&self) -> Broken {
-        if self.at == self.bytes.len() { Broken::Short } else { Broken::Unexpected(self.at) }
-    }
-
-    fn skip_number(&mut self) -> Result<(), Broken> {
-        self.at += usize::from(self.bytes.get(self.at) == Some(&b'-'));
-        let first = self.bytes.get(self.at).copied();
-        let start = self.at;
-        self.digits()?;
-        if first == Some(b'0') && self.at > start + 1 {
-            return Err(Broken::Unexpected(self.at));
-        }
-        self.fraction()
-    }
-
-    fn digits(&mut self) -> Result<(), Broken> {
-        let start = self.at;
-        let _ = self.magnitude();
-        if self.at > start { Ok(()) } else { Err(self.short_or_unexpected()) }
     }
 
     /// Takes any value and checks its form.
@@ -489,27 +397,6 @@ mod tests {
             prop_assume!(!text.contains("\\u") && !text.contains(['e', 'E']) && text.len() == bytes.len());
             prop_assert_eq!(accepted(&bytes), serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).is_ok(), "{}", text);
         }
-
-        #[test]
-        fn a_number_has_its_value(number in any::<i64>(), tail in "[,}\\] ]{0,9}") {
-            let text = format!("{number}{tail}");
-            prop_assert_eq!(Cursor::new(text.as_bytes()).number().unwrap().integer, Some(number));
-        }
-    }
-
-    #[test]
-    fn numbers_are_read_as_the_grammar_says() {
-        for good in ["0", "-0", "10", "1.5", "-1.5e+10", "1E5", "123456789012345678901234567890", "0.0001e-400"] {
-            assert!(accepted(good.as_bytes()), "{good}");
-        }
-        for bad in ["01", "-", "+1", ".5", "1.", "1e", "1e+", "--1", "0x1", "1 2", "NaN", "Infinity"] {
-            assert!(!accepted(bad.as_bytes()), "{bad}");
-        }
-        let integer = |text: &str| Cursor::new(text.as_bytes()).number().unwrap().integer;
-        assert_eq!(integer("-9223372036854775808"), Some(i64::MIN));
-        assert_eq!(integer("9223372036854775807"), Some(i64::MAX));
-        assert_eq!(integer("9223372036854775808"), None);
-        assert_eq!(integer("1.0"), None);
     }
 
     #[test]

@@ -101,16 +101,9 @@ pub fn with_records<T>(events: &[Event], use_them: impl FnOnce(&[Record<'_>]) ->
     let records: Vec<Record<'_>> = events
         .iter()
         .zip(&headers)
-        .map(|(event, headers)| Record {
-            topic: &event.topic,
-            partition: event.partition,
-            offset: event.offset,
-            key: event.key.as_ref().map(String::as_bytes),
-            value: event.value.as_ref().map(String::as_bytes),
-            headers,
-            timestamp_ms: event.timestamp,
-            file: None,
-            line: None,
+        .map(|(event, headers)| {
+            let [key, value] = [&event.key, &event.value].map(|part| part.as_ref().map(String::as_bytes));
+            Record { key, value, headers, timestamp_ms: event.timestamp, ..Record::at(&event.topic, event.partition, event.offset) }
         })
         .collect();
     use_them(&records)

@@ -24,17 +24,7 @@ fn forms(registry: &mut AvroRegistry) -> [(&'static str, Vec<u8>); 3] {
 
 /// The columns that the notes of a batch call undeclared, with the number of their values.
 fn undeclared(decoder: &mut Decoder, registry: &AvroRegistry, messages: &[&[u8]]) -> Vec<(String, u64)> {
-    let record = |value| Record {
-        topic: "shop.public.t",
-        partition: 0,
-        offset: 0,
-        key: None,
-        value: Some(value),
-        headers: &[],
-        timestamp_ms: None,
-        file: None,
-        line: None,
-    };
+    let record = |value| Record { topic: "shop.public.t", ..Record::line_of_file("f", 1, value) };
     let records: Vec<Record<'_>> = messages.iter().map(|message| record(*message)).collect();
     for id in decoder.missing_schemas(&records) {
         decoder.learn_schema(id, registry.text(id.0).unwrap(), &[]).unwrap();

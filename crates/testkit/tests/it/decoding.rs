@@ -74,15 +74,6 @@ fn headers(record: &KafkaRecord) -> Vec<Header<'_>> {
 }
 
 fn borrowed<'a>(record: &'a KafkaRecord, headers: &'a [Header<'a>]) -> Record<'a> {
-    Record {
-        topic: &record.topic,
-        partition: record.partition,
-        offset: record.offset,
-        key: record.key.as_deref().map(str::as_bytes),
-        value: record.value.as_deref().map(str::as_bytes),
-        headers,
-        timestamp_ms: Some(record.timestamp_ms),
-        file: None,
-        line: None,
-    }
+    let [key, value] = [&record.key, &record.value].map(|part| part.as_deref().map(str::as_bytes));
+    Record { key, value, headers, timestamp_ms: Some(record.timestamp_ms), ..Record::at(&record.topic, record.partition, record.offset) }
 }

@@ -1,17 +1,23 @@
 //! A column under construction. Unlike Arrow's own builders it can be cut back to an earlier row, because a record
 //! whose tenth value turns out bad must leave no trace in the nine columns before.
 
+mod exact;
+mod slots;
+
 use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, ListArray, MapArray, StringArray, StructArray, TimestampMicrosecondArray,
 };
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType};
 
+use crate::column::exact::{double, exact, float, narrow, whole};
+use crate::column::slots::{Bits, Bytes, Offsets, Slots, Validity};
 use crate::json::Cursor;
+use crate::number::Decimal;
 use crate::placeholder::Placeholder;
 use crate::scalar::Scalar;
 use crate::zeros::Zeros;
@@ -61,151 +67,28 @@ enum Values {
     Date(Vec<i32>),
     Timestamp(Vec<i64>),
     TimestampNtz(Vec<i64>),
-    List(Vec<i32>, Box<Column>),
+    List(Offsets, Box<Column>),
     Struct(Vec<(String, Column)>),
-    Map(Vec<i32>, Box<(Column, Column)>),
+    Map(Offsets, Box<(Column, Column)>),
 }
 
-/// A row of bits.
-#[derive(Debug, Default)]
-struct Bits {
-    bytes: Vec<u8>,
-    len: usize,
-}
-
-impl Bits {
-    #[inline(always)]
-    fn push(&mut self, bit: bool) {
-        let at = self.len % 8;
-        if at == 0 {
-            self.bytes.push(0);
-        }
-        if let Some(last) = self.bytes.last_mut() {
-            *last |= u8::from(bit) << at;
-        }
-        self.len += 1;
+impl Values {
+    /// The rows' places, whatever lies in them; `None` = a struct, which has none but its fields'.
+    fn slots(&mut self) -> Option<&mut dyn Slots> {
+        Some(match self {
+            Self::Boolean(values) => values,
+            Self::Byte(values) => values,
+            Self::Short(values) => values,
+            Self::Integer(values) | Self::Date(values) => values,
+            Self::Long(values) | Self::Timestamp(values) | Self::TimestampNtz(values) => values,
+            Self::Float(values) => values,
+            Self::Double(values) => values,
+            Self::Decimal(values, ..) => values,
+            Self::Text(values) | Self::Binary(values) => values,
+            Self::List(offsets, _) | Self::Map(offsets, _) => offsets,
+            Self::Struct(_) => return None,
+        })
     }
-
-    fn get(&self, at: usize) -> bool {
-        self.bytes.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1)
-    }
-
-    fn truncate(&mut self, len: usize) {
-        if len < self.len {
-            self.len = len;
-            self.bytes.truncate(len.div_ceil(8));
-            if let (Some(last), 1..) = (self.bytes.last_mut(), len % 8) {
-                *last &= (1 << (len % 8)) - 1;
-            }
-        }
-    }
-
-    fn take(&mut self) -> BooleanBuffer {
-        let (bytes, len) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.len));
-        BooleanBuffer::new(Buffer::from_vec(bytes), 0, len)
-    }
-}
-
-/// Which rows are not null, kept as the runs of those that are.
-#[derive(Debug, Default)]
-struct Validity {
-    len: usize,
-    /// First row and the row after the last of each run of nulls, ascending.
-    nulls: Vec<(usize, usize)>,
-}
-
-impl Validity {
-    #[inline(always)]
-    fn push_valid(&mut self) {
-        self.len += 1;
-    }
-
-    #[inline]
-    fn push_nulls(&mut self, count: usize) {
-        let start = self.len;
-        self.len += count;
-        match self.nulls.last_mut() {
-            Some((_, end)) if *end == start => *end = self.len,
-            _ => self.nulls.push((start, self.len)),
-        }
-    }
-
-    fn is_valid(&self, row: usize) -> bool {
-        // Asked about the last rows.
-        row < self.len && !self.nulls.iter().rev().take_while(|(_, end)| *end > row).any(|(start, _)| *start <= row)
-    }
-
-    fn truncate(&mut self, len: usize) {
-        if len < self.len {
-            self.len = len;
-            while let Some((start, end)) = self.nulls.last_mut()
-                && *end > len
-            {
-                *end = len;
-                if *start >= len {
-                    self.nulls.pop();
-                }
-            }
-        }
-    }
-
-    fn take(&mut self) -> Option<NullBuffer> {
-        let len = std::mem::take(&mut self.len);
-        if self.nulls.is_empty() {
-            return None;
-        }
-        let mut valid = BooleanBufferBuilder::new(len);
-        for (start, end) in self.nulls.drain(..) {
-            valid.append_n(start - valid.len(), true);
-            valid.append_n(end - start, false);
-        }
-        valid.append_n(len - valid.len(), true);
-        Some(NullBuffer::new(valid.finish()))
-    }
-}
-
-#[derive(Debug)]
-struct Bytes {
-    offsets: Vec<i32>,
-    data: Vec<u8>,
-}
-
-impl Bytes {
-    fn new(rows: usize) -> Self {
-        let mut offsets = Vec::with_capacity(rows + 1);
-        offsets.push(0);
-        Self { offsets, data: Vec::new() }
-    }
-
-    #[inline]
-    fn push(&mut self, bytes: &[u8]) -> Result<(), Refused> {
-        let end = self.data.len() + bytes.len();
-        let Ok(offset) = i32::try_from(end) else { return Err(Refused::TooLarge) };
-        self.data.extend_from_slice(bytes);
-        self.offsets.push(offset);
-        Ok(())
-    }
-
-    fn get(&self, row: usize) -> &[u8] {
-        let at = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
-        self.data.get(at(row)..at(row + 1)).unwrap_or_default()
-    }
-
-    fn truncate(&mut self, rows: usize) {
-        self.offsets.truncate(rows + 1);
-        let end = self.offsets.last().and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0);
-        self.data.truncate(end);
-    }
-
-    fn take(&mut self) -> (OffsetBuffer<i32>, Vec<u8>) {
-        let old = std::mem::replace(self, Self::new(0));
-        (offsets(old.offsets), old.data)
-    }
-}
-
-/// Offsets as built here: they begin at 0 and never fall.
-fn offsets(offsets: Vec<i32>) -> OffsetBuffer<i32> {
-    OffsetBuffer::new(ScalarBuffer::from(offsets))
 }
 
 impl Column {
@@ -220,16 +103,16 @@ impl Column {
             DataType::Float => Values::Float(Vec::new()),
             DataType::Double => Values::Double(Vec::new()),
             DataType::Decimal { precision, scale } => Values::Decimal(Vec::new(), *precision, *scale),
-            DataType::String => Values::Text(Bytes::new(0)),
-            DataType::Binary => Values::Binary(Bytes::new(0)),
+            DataType::String => Values::Text(Bytes::new()),
+            DataType::Binary => Values::Binary(Bytes::new()),
             DataType::Date => Values::Date(Vec::new()),
             DataType::Timestamp => Values::Timestamp(Vec::new()),
             DataType::TimestampNtz => Values::TimestampNtz(Vec::new()),
-            DataType::Array(element) => Values::List(vec![0], Box::new(Self::new(element))),
+            DataType::Array(element) => Values::List(Offsets::new(), Box::new(Self::new(element))),
             DataType::Struct(fields) => {
                 Values::Struct(fields.iter().map(|field| (field.name.clone(), Self::new(&field.data_type))).collect())
             }
-            DataType::Map(key, value) => Values::Map(vec![0], Box::new((Self::new(key), Self::new(value)))),
+            DataType::Map(key, value) => Values::Map(Offsets::new(), Box::new((Self::new(key), Self::new(value)))),
         };
         Self { data_type: data_type.clone(), nulls: Validity::default(), values, room: (0, 0) }
     }
@@ -257,11 +140,10 @@ impl Column {
             Values::Float(values) => values.push(0.0),
             Values::Double(values) => values.push(0.0),
             Values::Decimal(values, ..) => values.push(0),
-            Values::Text(values) | Values::Binary(values) => {
-                let last = values.offsets.last().copied().unwrap_or(0);
-                values.offsets.push(last);
-            }
-            Values::List(offsets, _) | Values::Map(offsets, _) => offsets.push(offsets.last().copied().unwrap_or(0)),
+            Values::Text(Bytes { offsets, .. })
+            | Values::Binary(Bytes { offsets, .. })
+            | Values::List(offsets, _)
+            | Values::Map(offsets, _) => offsets.push_empty(),
             // Its fields catch up when one of them is needed.
             Values::Struct(_) => {}
         }
@@ -278,20 +160,8 @@ impl Column {
 
     fn fill_nulls(&mut self, rows: usize) {
         let Some(missing) = rows.checked_sub(self.len()).filter(|missing| *missing > 0) else { return };
-        match &mut self.values {
-            Values::Boolean(values) => (0..missing).for_each(|_| values.push(false)),
-            Values::Byte(values) => values.resize(rows, 0),
-            Values::Short(values) => values.resize(rows, 0),
-            Values::Integer(values) | Values::Date(values) => values.resize(rows, 0),
-            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.resize(rows, 0),
-            Values::Float(values) => values.resize(rows, 0.0),
-            Values::Double(values) => values.resize(rows, 0.0),
-            Values::Decimal(values, ..) => values.resize(rows, 0),
-            Values::Text(Bytes { offsets, .. })
-            | Values::Binary(Bytes { offsets, .. })
-            | Values::List(offsets, _)
-            | Values::Map(offsets, _) => offsets.resize(rows + 1, offsets.last().copied().unwrap_or(0)),
-            Values::Struct(_) => {}
+        if let Some(slots) = self.values.slots() {
+            slots.fill(rows);
         }
         self.nulls.push_nulls(missing);
     }
@@ -299,26 +169,17 @@ impl Column {
     /// Cuts back to so many rows, and drops what belongs to a nested row that was not closed.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.nulls.truncate(rows);
+        if let Some(slots) = self.values.slots() {
+            slots.truncate(rows);
+        }
         match &mut self.values {
-            Values::Boolean(values) => values.truncate(rows),
-            Values::Byte(values) => values.truncate(rows),
-            Values::Short(values) => values.truncate(rows),
-            Values::Integer(values) | Values::Date(values) => values.truncate(rows),
-            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.truncate(rows),
-            Values::Float(values) => values.truncate(rows),
-            Values::Double(values) => values.truncate(rows),
-            Values::Decimal(values, ..) => values.truncate(rows),
-            Values::Text(values) | Values::Binary(values) => values.truncate(rows),
-            Values::List(offsets, element) => {
-                offsets.truncate(rows + 1);
-                element.truncate(last(offsets));
-            }
+            Values::List(offsets, element) => element.truncate(offsets.end()),
             Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.truncate(rows)),
             Values::Map(offsets, entries) => {
-                offsets.truncate(rows + 1);
-                entries.0.truncate(last(offsets));
-                entries.1.truncate(last(offsets));
+                entries.0.truncate(offsets.end());
+                entries.1.truncate(offsets.end());
             }
+            _ => {}
         }
     }
 
@@ -421,12 +282,11 @@ impl Column {
             values.data.truncate(start);
         }
         // What exceeds 2 GiB is taken back and refused on the way that says so.
-        let Ok(offset) = i32::try_from(values.data.len()) else {
+        if values.offsets.push(values.data.len()).is_err() {
             *cursor = cursor.back_to(from);
             values.data.truncate(start);
             return None;
-        };
-        values.offsets.push(offset);
+        }
         if unavailable {
             self.nulls.push_nulls(1);
         } else {
@@ -513,9 +373,7 @@ impl Column {
             Values::Long(values) => Scalar::Integer(*values.get(row)?),
             Values::Float(values) => Scalar::Float(*values.get(row)?),
             Values::Double(values) => Scalar::Double(*values.get(row)?),
-            Values::Decimal(values, _, scale) => {
-                Scalar::Decimal(crate::number::Decimal { unscaled: *values.get(row)?, scale: i32::from(*scale) })
-            }
+            Values::Decimal(values, _, scale) => Scalar::Decimal(Decimal { unscaled: *values.get(row)?, scale: i32::from(*scale) }),
             Values::Text(values) => Scalar::Text(values.get(row)),
             Values::Binary(values) => Scalar::Bytes(values.get(row)),
             Values::Date(values) => Scalar::Date(*values.get(row)?),
@@ -590,8 +448,8 @@ impl Column {
     pub(crate) fn close(&mut self) -> Result<(), Refused> {
         let rows = self.nulls.len + 1;
         match &mut self.values {
-            Values::List(offsets, element) => offsets.push(i32::try_from(element.len()).map_err(|_| Refused::TooLarge)?),
-            Values::Map(offsets, entries) => offsets.push(i32::try_from(entries.0.len()).map_err(|_| Refused::TooLarge)?),
+            Values::List(offsets, element) => offsets.push(element.len())?,
+            Values::Map(offsets, entries) => offsets.push(entries.0.len())?,
             Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.fill(rows)),
             _ => return Err(Refused::DoesNotFit),
         }
@@ -610,29 +468,17 @@ impl Column {
     /// memory of a batch that has been let go can be used again.
     pub(crate) fn prepare(&mut self) {
         let (rows, bytes) = self.room;
+        if let Some(slots) = self.values.slots() {
+            slots.reserve(rows, bytes);
+        }
         match &mut self.values {
-            Values::Boolean(values) => values.bytes.reserve(rows.div_ceil(8)),
-            Values::Byte(values) => values.reserve(rows),
-            Values::Short(values) => values.reserve(rows),
-            Values::Integer(values) | Values::Date(values) => values.reserve(rows),
-            Values::Long(values) | Values::Timestamp(values) | Values::TimestampNtz(values) => values.reserve(rows),
-            Values::Float(values) => values.reserve(rows),
-            Values::Double(values) => values.reserve(rows),
-            Values::Decimal(values, ..) => values.reserve(rows),
-            Values::Text(values) | Values::Binary(values) => {
-                values.offsets.reserve(rows);
-                values.data.reserve(bytes);
-            }
-            Values::List(offsets, element) => {
-                offsets.reserve(rows);
-                element.prepare();
-            }
+            Values::List(_, element) => element.prepare(),
             Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.prepare()),
-            Values::Map(offsets, entries) => {
-                offsets.reserve(rows);
+            Values::Map(_, entries) => {
                 entries.0.prepare();
                 entries.1.prepare();
             }
+            _ => {}
         }
     }
 
@@ -682,7 +528,7 @@ impl Column {
             Values::List(starts, element) => {
                 let values = element.finish(zeros)?;
                 let Arrow::List(field) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
-                Arc::new(ListArray::try_new(field, offsets(std::mem::replace(starts, vec![0])), values, nulls)?)
+                Arc::new(ListArray::try_new(field, starts.take(), values, nulls)?)
             }
             Values::Struct(fields) => {
                 let Arrow::Struct(names) = self.data_type.to_arrow() else { return Err(mismatch(&self.data_type)) };
@@ -691,94 +537,19 @@ impl Column {
             }
             Values::Map(starts, entries) => {
                 let (keys, values) = (entries.0.finish(zeros)?, entries.1.finish(zeros)?);
-                map(&self.data_type, std::mem::replace(starts, vec![0]), vec![keys, values], nulls)?
+                map(&self.data_type, starts.take(), vec![keys, values], nulls)?
             }
         })
     }
 }
 
-fn map(data_type: &DataType, starts: Vec<i32>, entries: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
+fn map(data_type: &DataType, starts: OffsetBuffer<i32>, entries: Vec<ArrayRef>, nulls: Option<NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let Arrow::Map(field, sorted) = data_type.to_arrow() else { return Err(mismatch(data_type)) };
     let Arrow::Struct(names) = field.data_type().clone() else { return Err(mismatch(data_type)) };
     let entries = StructArray::try_new(names, entries, None)?;
-    Ok(Arc::new(MapArray::try_new(field, offsets(starts), entries, nulls, sorted)?))
+    Ok(Arc::new(MapArray::try_new(field, starts, entries, nulls, sorted)?))
 }
 
 fn mismatch(data_type: &DataType) -> ArrowError {
     ArrowError::SchemaError(format!("{data_type} has another shape in arrow"))
-}
-
-fn last(offsets: &[i32]) -> usize {
-    offsets.last().and_then(|offset| usize::try_from(*offset).ok()).unwrap_or(0)
-}
-
-#[inline]
-fn whole(scalar: Scalar<'_>) -> Result<i64, Refused> {
-    match scalar {
-        Scalar::Integer(value) | Scalar::Time(value) => Ok(value),
-        Scalar::Decimal(decimal) => decimal.whole().ok_or(Refused::DoesNotFit),
-        Scalar::Number(raw) => crate::number::Decimal::parse(raw).and_then(|decimal| decimal.whole()).ok_or(Refused::DoesNotFit),
-        _ => Err(Refused::DoesNotFit),
-    }
-}
-
-fn narrow<T: TryFrom<i64>>(scalar: Scalar<'_>) -> Result<T, Refused> {
-    match scalar {
-        Scalar::Time(_) => Err(Refused::DoesNotFit),
-        other => T::try_from(whole(other)?).map_err(|_| Refused::DoesNotFit),
-    }
-}
-
-fn exact(scalar: Scalar<'_>) -> Result<crate::number::Decimal, Refused> {
-    match scalar {
-        Scalar::Decimal(decimal) => Ok(decimal),
-        Scalar::Integer(value) => Ok(crate::number::Decimal { unscaled: i128::from(value), scale: 0 }),
-        Scalar::Number(raw) => crate::number::Decimal::parse(raw).ok_or(Refused::DoesNotFit),
-        _ => Err(Refused::DoesNotFit),
-    }
-}
-
-/// The whole numbers that a double holds exactly.
-const DOUBLE_EXACT: i64 = 1 << 53;
-/// The whole numbers that a float holds exactly.
-const FLOAT_EXACT: i64 = 1 << 24;
-
-fn double(scalar: Scalar<'_>) -> Result<f64, Refused> {
-    match scalar {
-        Scalar::Double(value) => Ok(value),
-        Scalar::Float(value) => Ok(f64::from(value)),
-        #[allow(clippy::cast_precision_loss)]
-        Scalar::Integer(value) if (-DOUBLE_EXACT..=DOUBLE_EXACT).contains(&value) => Ok(value as f64),
-        Scalar::Number(raw) => parse(raw),
-        Scalar::Decimal(decimal) => {
-            let mut text = Vec::new();
-            decimal.write(&mut text);
-            parse(&text)
-        }
-        _ => Err(Refused::DoesNotFit),
-    }
-}
-
-fn float(scalar: Scalar<'_>) -> Result<f32, Refused> {
-    match scalar {
-        Scalar::Float(value) => Ok(value),
-        #[allow(clippy::cast_precision_loss)]
-        Scalar::Integer(value) if (-FLOAT_EXACT..=FLOAT_EXACT).contains(&value) => Ok(value as f32),
-        Scalar::Number(raw) => parse(raw),
-        Scalar::Double(value) if value.is_nan() => Ok(f32::NAN),
-        Scalar::Double(value) => {
-            #[allow(clippy::cast_possible_truncation)]
-            let short = value as f32;
-            if f64::from(short).to_bits() == value.to_bits() { Ok(short) } else { Err(Refused::DoesNotFit) }
-        }
-        _ => Err(Refused::DoesNotFit),
-    }
-}
-
-/// The nearest number of the type; one beyond its range does not fit.
-fn parse<T: std::str::FromStr + Copy + Into<f64>>(raw: &[u8]) -> Result<T, Refused> {
-    let text = std::str::from_utf8(raw).map_err(|_| Refused::DoesNotFit)?;
-    let value: T = text.parse().map_err(|_| Refused::DoesNotFit)?;
-    let wide: f64 = value.into();
-    if wide.is_finite() { Ok(value) } else { Err(Refused::DoesNotFit) }
 }
