@@ -58,12 +58,7 @@ pub fn preload(bootstrap: &str, topic: &str, wanted: u64) -> Result<Loaded> {
     let last = templates.iter().map(|template| template.lsn.max(template.committed)).max().context("no change in the recording")?;
     let step = Step { order_id: 1_000_000, lsn: last };
     create(bootstrap, topic)?;
-    let producer: BaseProducer = ClientConfig::new()
-        .set("bootstrap.servers", bootstrap)
-        .set("linger.ms", "20")
-        .set("batch.size", "1000000")
-        .set("queue.buffering.max.messages", "200000")
-        .create()?;
+    let producer = producer(bootstrap, 20)?;
     let mut loaded = Loaded::default();
     'rounds: for round in 0.. {
         for template in &templates {
@@ -82,7 +77,15 @@ pub fn preload(bootstrap: &str, topic: &str, wanted: u64) -> Result<Loaded> {
     Ok(loaded)
 }
 
-fn send(producer: &BaseProducer, mut record: BaseRecord<'_, String, String>) -> Result<()> {
+/// A producer that waits so many milliseconds for a batch to fill.
+pub fn producer(bootstrap: &str, linger_ms: u32) -> Result<BaseProducer> {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", bootstrap).set("linger.ms", linger_ms.to_string());
+    Ok(config.set("batch.size", "1000000").set("queue.buffering.max.messages", "200000").create()?)
+}
+
+/// Hands a record to the producer, waiting while it is full.
+pub fn send(producer: &BaseProducer, mut record: BaseRecord<'_, String, String>) -> Result<()> {
     loop {
         match producer.send(record) {
             Ok(()) => break,
@@ -97,7 +100,8 @@ fn send(producer: &BaseProducer, mut record: BaseRecord<'_, String, String>) -> 
     Ok(())
 }
 
-fn create(bootstrap: &str, topic: &str) -> Result<()> {
+/// Makes a topic.
+pub fn create(bootstrap: &str, topic: &str) -> Result<()> {
     let admin: AdminClient<_> = ClientConfig::new().set("bootstrap.servers", bootstrap).create()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let topic = NewTopic::new(topic, PARTITIONS, TopicReplication::Fixed(1));

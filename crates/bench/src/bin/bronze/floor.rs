@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -24,7 +24,7 @@ use crate::ours;
 use crate::process::{self, Measured};
 
 /// Rows of one batch, and how many different batches are written in turn.
-const BATCH_ROWS: usize = 16_384;
+pub const BATCH_ROWS: usize = 16_384;
 const BATCHES: usize = 8;
 /// As our tables have them: rows of a row group, bytes of a file.
 const ROW_GROUP_ROWS: usize = 256 * 1024;
@@ -34,7 +34,7 @@ const FILE_BYTES: u64 = 32 << 20;
 pub fn measure(bootstrap: &str, topic: &str, loaded: Loaded, folder: &Path) -> Result<Measured> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--floor", bootstrap, topic, &loaded.events.to_string()]).arg(folder);
-    process::measure(&mut command, loaded)
+    process::measure(&mut command)
 }
 
 /// Polls and writes side by side. Decoding the first batches is in the time, and is less than a tenth of a second.
@@ -42,9 +42,9 @@ pub fn run(bootstrap: &str, topic: &str, rows: u64, folder: &Path) -> Result<()>
     let batches = decoded(bootstrap, topic)?;
     thread::scope(|scope| {
         let polled = scope.spawn(|| poll(bootstrap, topic, u64::MAX, |_| Ok(())));
-        let written = scope.spawn(|| write(&batches, rows, folder));
-        written.join().map_err(|_| anyhow::anyhow!("writing panicked"))??;
-        let polled = polled.join().map_err(|_| anyhow::anyhow!("polling panicked"))??;
+        let written = scope.spawn(|| write(repeated(&batches, rows), folder));
+        written.join().map_err(|_| anyhow!("writing panicked"))??;
+        let polled = polled.join().map_err(|_| anyhow!("polling panicked"))??;
         if polled != rows {
             bail!("{polled} records polled of {rows}");
         }
@@ -114,26 +114,31 @@ fn poll(
     Ok(polled)
 }
 
-fn write(batches: &[RecordBatch], rows: u64, folder: &Path) -> Result<()> {
-    let first = batches.first().context("no batch was decoded")?;
-    let mut left = usize::try_from(rows)?;
-    let mut turn = batches.iter().cycle();
+/// The batches in turn, so many rows of them.
+fn repeated(batches: &[RecordBatch], rows: u64) -> impl Iterator<Item = Result<RecordBatch>> {
+    let mut left = rows as usize;
+    batches.iter().cycle().map_while(move |batch| {
+        let length = left.min(batch.num_rows());
+        left -= length;
+        (length > 0).then(|| Ok(batch.slice(0, length)))
+    })
+}
+
+/// Parquet files with the settings of our tables.
+pub fn write(batches: impl Iterator<Item = Result<RecordBatch>>, folder: &Path) -> Result<()> {
+    let mut batches = batches.peekable();
     for number in 0.. {
-        if left == 0 {
-            break;
-        }
+        let Some(first) = batches.peek() else { break };
+        let schema = first.as_ref().map_err(|error| anyhow!("{error:#}"))?.schema();
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_statistics_enabled(EnabledStatistics::Page)
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
             .build();
-        let file = File::create(folder.join(format!("{number}.parquet")))?;
-        let mut writer = ArrowWriter::try_new(file, first.schema(), Some(properties))?;
-        while left > 0 && (writer.bytes_written() + writer.in_progress_size()) as u64 <= FILE_BYTES {
-            let batch = turn.next().context("no batch")?;
-            let length = left.min(batch.num_rows());
-            writer.write(&batch.slice(0, length))?;
-            left -= length;
+        let mut writer = ArrowWriter::try_new(File::create(folder.join(format!("{number}.parquet")))?, schema, Some(properties))?;
+        while (writer.bytes_written() + writer.in_progress_size()) as u64 <= FILE_BYTES {
+            let Some(batch) = batches.next() else { break };
+            writer.write(&batch?)?;
         }
         writer.close()?;
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 use crate::events::Loaded;
@@ -41,15 +41,19 @@ feeds:
 pub fn measure(bootstrap: &str, topic: &str, loaded: Loaded, folder: &Path) -> Result<Measured> {
     let file = folder.join("pipeline.yml");
     std::fs::write(&file, pipeline(bootstrap, topic))?;
+    bronze(&file, folder, loaded.events)
+}
+
+/// `tributary-bronze` with this pipeline and a warehouse in the folder; so many rows must come out.
+pub fn bronze(pipeline: &Path, folder: &Path, rows_wanted: u64) -> Result<Measured> {
     let report = folder.join("report.json");
-    let binary = std::env::current_exe()?.with_file_name("tributary-bronze");
-    let mut command = Command::new(&binary);
-    command.env_clear().arg("--pipeline").arg(&file).arg("--warehouse").arg(folder.join("lake")).arg("--report").arg(&report);
-    let measured = process::measure(&mut command, loaded).with_context(|| format!("running {}", binary.display()))?;
+    let mut command = Command::new(process::beside("tributary-bronze")?);
+    command.env_clear().arg("--pipeline").arg(pipeline).arg("--warehouse").arg(folder.join("lake")).arg("--report").arg(&report);
+    let measured = process::measure(&mut command)?;
     let report: Value = serde_json::from_str(&std::fs::read_to_string(&report)?)?;
-    let rows = report["datasets"][0]["rows_out"].as_u64().context("the report has no rows_out")?;
-    if rows != loaded.events {
-        bail!("{rows} rows of {} events", loaded.events);
+    let rows: u64 = report["datasets"].as_array().into_iter().flatten().filter_map(|dataset| dataset["rows_out"].as_u64()).sum();
+    if rows != rows_wanted {
+        bail!("{rows} rows came out, {rows_wanted} should have");
     }
     Ok(measured)
 }
