@@ -4,6 +4,8 @@
 #   client    a Kafka client for Python, used by selftest.sh
 #   spark     the jars that Spark needs for Kafka and Delta tables (Spark itself is PyPI's pyspark)
 #   airflow   Apache Airflow in an environment of its own
+#   delta_rs  delta-rs's Python package, the peer of `just bench silver`
+#   interop   the readers of tests/interop, each in an environment of its own, and the jars of spark
 # Debian packages go where apt puts them; jars and environments below ${SERVICES_DIR:-~/.cache/tributary-services}.
 source "$(dirname "$0")/lib.sh"
 
@@ -101,11 +103,16 @@ python_environment() {
 install_client() { python_environment client "confluent-kafka==$(version confluent_kafka)"; }
 install_airflow() { python_environment airflow "apache-airflow==$(version airflow)"; }
 
+# The environment of a reader of tests/interop, as its requirements say.
+reader() { local wanted; mapfile -t wanted < <(grep -v '^#' "$here/../interop/requirements-$1.txt"); python_environment "$1" "${wanted[@]}"; }
+install_delta_rs() { reader delta_rs; }
+install_interop() { reader delta_rs; reader duckdb; reader pyspark; install_spark; }
+
 mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
 [ $# -gt 0 ] || set -- core
 for group in "$@"; do
-  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow"
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow delta_rs interop"
   begin="$(clock)"
   "install_$group"
   printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"
