@@ -16,6 +16,9 @@ pub struct Commit {
     pub adds: Vec<NewFile>,
     /// Files of the snapshot that stop being live.
     pub removes: Vec<DataFile>,
+    /// Rows of files of the snapshot that are no longer live; the files stay, with deletion vectors. A file of which no row is left
+    /// is removed. Only where [`crate::Table::marks_rows`] says so.
+    pub marks: Vec<RowMarks>,
     /// Change-feed files. With any of them readers look at nothing else: they hold every change of the commit, inserts included.
     pub changes: Vec<ChangeFile>,
     /// Positions that ride in the commit.
@@ -32,6 +35,15 @@ pub struct Commit {
     pub user_metadata: Option<String>,
     /// Numbers kept in the history (`numOutputRows`, …).
     pub metrics: BTreeMap<String, String>,
+}
+
+/// Rows of a live file that a commit marks as deleted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowMarks {
+    /// The file as the snapshot has it, with the row count in its statistics.
+    pub file: DataFile,
+    /// Positions in the file from zero, rows that are marked already counted in; ascending, each of a live row, at least one.
+    pub rows: Vec<u64>,
 }
 
 /// What the history calls a commit.
@@ -60,7 +72,7 @@ pub enum Reads {
     BlindAppend,
     /// The rows of its keys: files others add matter unless their statistics are disjoint from `keys`.
     Keys(KeyRanges),
-    /// The files it removes and nothing else: what others add does not matter (`Optimize`).
+    /// The files it removes or marks rows of, and nothing else: what others add does not matter (`Optimize`).
     Files,
     /// The whole table: every file others add or remove matters.
     WholeTable,
@@ -128,7 +140,7 @@ pub enum Conflict {
         /// The winner.
         version: u64,
     },
-    /// A file this commit removes is gone or has another deletion vector.
+    /// A file this commit removes or marks rows of is gone or has another deletion vector.
     #[error("version {version} changed file {path}, which this commit changes")]
     FileChanged {
         /// The winner.

@@ -6,7 +6,7 @@
 //! | anyone | metadata or protocol | plan again |
 //! | anyone | a metadata domain we write | plan again |
 //! | blind append | anything else | go on top of it |
-//! | row-level change | removed or re-vectored a file we remove, data change or not | plan again |
+//! | row-level change | removed or re-vectored a file we remove or mark rows of, data change or not | plan again |
 //! | row-level change | added rows that may hold our keys | plan again |
 //! | optimize | touched one of our inputs | plan again |
 //! | reader of everything | added or removed rows | plan again |
@@ -30,13 +30,14 @@ pub(crate) enum Lost {
 /// What of a commit matters when a race is lost.
 pub(crate) struct Plan<'a> {
     commit: &'a Commit,
-    /// Files it removes, as the log spells them.
-    removes: std::collections::BTreeSet<&'a str>,
+    /// Files it removes or marks rows of, as the log spells them.
+    touches: std::collections::BTreeSet<&'a str>,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn of(commit: &'a Commit) -> Self {
-        Self { commit, removes: commit.removes.iter().map(|file| file.log_path.as_str()).collect() }
+        let files = commit.removes.iter().chain(commit.marks.iter().map(|marks| &marks.file));
+        Self { commit, touches: files.map(|file| file.log_path.as_str()).collect() }
     }
 
     /// What the winner's actions do to this plan; none when it can go on top of them. `stats_of` types the winner's statistics.
@@ -67,14 +68,14 @@ impl<'a> Plan<'a> {
     }
 
     fn broken_by_remove(&self, version: u64, path: &str, data_change: bool) -> Option<Conflict> {
-        if self.removes.contains(path) {
+        if self.touches.contains(path) {
             return Some(Conflict::FileChanged { version, path: path.to_owned() });
         }
         (data_change && self.commit.reads == Reads::WholeTable).then(|| Conflict::RowsRemoved { version, path: path.to_owned() })
     }
 
     fn broken_by_add(&self, version: u64, add: &Add, stats_of: &impl Fn(&Add) -> FileStats) -> Option<Conflict> {
-        if self.removes.contains(add.path.as_str()) {
+        if self.touches.contains(add.path.as_str()) {
             return Some(Conflict::FileChanged { version, path: add.path.clone() });
         }
         // Rows that only moved were live before: whoever read them has read them, or had their file excluded by the same statistics.
@@ -124,6 +125,7 @@ pub(crate) fn fenced(commit: &Commit, current: &BTreeMap<String, i64>) -> Option
 mod tests {
     use super::*;
     use crate::action::{self, DomainMetadata};
+    use crate::file::Said;
     use crate::{ColumnStats, DataFile, Progress};
 
     fn file(path: &str) -> DataFile {
@@ -136,6 +138,7 @@ mod tests {
             stats: FileStats::default(),
             deletion_vector: None,
             row_tracking: None,
+            said: Said::default(),
         }
     }
 

@@ -9,6 +9,7 @@ use tributary_specs::{Check, Column, DataType, TableSpec};
 use uuid::Uuid;
 
 use crate::action::{Action, CommitInfo, DomainMetadata, Format, Metadata, Protocol};
+use crate::protocol::DELETION_VECTORS_ON;
 use crate::state::{CLUSTERING_DOMAIN, RETENTION_OF_POSITIONS, State, clustering_configuration};
 use crate::{Difference, delta_schema, protocol};
 
@@ -33,7 +34,7 @@ const HONOURED: [&str; 18] = [
     "delta.dataSkippingStatsColumns",
     "delta.deletedFileRetentionDuration",
     "delta.enableChangeDataFeed",
-    "delta.enableDeletionVectors",
+    DELETION_VECTORS_ON,
     "delta.enableExpiredLogCleanup",
     "delta.enableInCommitTimestamps",
     "delta.isolationLevel",
@@ -209,7 +210,7 @@ fn configuration(spec: &TableSpec) -> Result<BTreeMap<String, String>, String> {
             name if ALWAYS_ON.contains(&name) && !on => {
                 return Err(format!("property `{name}` is `{value}`, and every table of ours has it on"));
             }
-            "delta.enableDeletionVectors" if on && !spec.row_changes => {
+            DELETION_VECTORS_ON if on && !spec.row_changes => {
                 return Err(format!("property `{name}` is on, but rows of the table are only added"));
             }
             "delta.appendOnly" if on && spec.row_changes => {
@@ -330,18 +331,23 @@ fn compare_checks(declared: &[Check], checks: &[Check], found: &mut Vec<(Weight,
 }
 
 /// What brings a table of ours that an older release made up to date: metadata and protocol with what every table of ours has
-/// today. None when there is nothing to do, or when the table is not ours.
-pub(crate) fn upgrade(state: &State, next_version: u64, now_ms: i64) -> Option<(Metadata, Option<Protocol>)> {
+/// today, and deletion vectors where `spec` declares them and the table does not say. None when there is nothing to do, or when the
+/// table is not ours.
+pub(crate) fn upgrade(spec: &TableSpec, state: &State, next_version: u64, now_ms: i64) -> Option<(Metadata, Option<Protocol>)> {
     let made_by_us = state.metadata.configuration.contains_key(FORMAT.0);
-    let missing: Vec<_> = ALWAYS_ON.iter().filter(|name| !state.is_on(name)).collect();
+    let mut missing: Vec<_> = ALWAYS_ON.into_iter().filter(|name| !state.is_on(name)).collect();
+    let declared = spec.row_changes && spec.properties.get(DELETION_VECTORS_ON).is_some_and(|value| value == "true");
+    if declared && !state.metadata.configuration.contains_key(DELETION_VECTORS_ON) {
+        missing.push(DELETION_VECTORS_ON);
+    }
     if !made_by_us || (missing.is_empty() && state.metadata.configuration.get(FORMAT.0).map(String::as_str) == Some(FORMAT.1)) {
         return None;
     }
     let mut metadata = state.metadata.clone();
     metadata.configuration.insert(FORMAT.0.to_owned(), FORMAT.1.to_owned());
     for name in missing {
-        metadata.configuration.insert((*name).to_owned(), "true".to_owned());
-        if *name == "delta.enableInCommitTimestamps" {
+        metadata.configuration.insert(name.to_owned(), "true".to_owned());
+        if name == "delta.enableInCommitTimestamps" {
             metadata.configuration.insert("delta.inCommitTimestampEnablementVersion".to_owned(), next_version.to_string());
             metadata.configuration.insert("delta.inCommitTimestampEnablementTimestamp".to_owned(), now_ms.to_string());
         }

@@ -1,6 +1,7 @@
 //! Files of a table as a snapshot names them and as a commit adds them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 
@@ -64,6 +65,17 @@ pub struct DataFile {
     pub deletion_vector: Option<DeletionVector>,
     /// Row tracking of the file, repeated by a `remove`.
     pub(crate) row_tracking: Option<RowTracking>,
+    /// What else its `add` says, repeated when the file is added again with other rows marked as deleted.
+    pub(crate) said: Said,
+}
+
+/// What an `add` says that nobody here reads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Said {
+    /// The statistics as the log spells them.
+    pub stats: Option<Arc<str>>,
+    pub tags: Option<BTreeMap<String, Option<String>>>,
+    pub clustering_provider: Option<String>,
 }
 
 impl DataFile {

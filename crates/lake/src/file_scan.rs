@@ -10,6 +10,7 @@ use object_store::path::Path;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection, RowSelector};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::PageIndexPolicy;
 use roaring::RoaringTreemap;
 use url::Url;
 
@@ -53,20 +54,47 @@ impl FileScan {
     /// [`Error::Log`] when the log names a file that is not there or a partition value that is none; store errors, also while
     /// the stream is read.
     pub(crate) async fn open(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let metadata = self.metadata(PageIndexPolicy::Skip).await?;
+        let total = row_count(&metadata);
+        let selection = match &self.rows {
+            Rows::All => None,
+            Rows::Except(rows) => Some(selection(rows, total, false)),
+            Rows::Only(rows) => Some(selection(rows, total, true)),
+        };
+        self.stream(metadata, selection)
+    }
+
+    pub(crate) fn reader(&self) -> Result<StoredFile> {
+        Ok(StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size })
+    }
+
+    /// The file's footer.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) async fn metadata(&self, page_index: PageIndexPolicy) -> Result<ArrowReaderMetadata> {
+        let options = ArrowReaderOptions::new().with_page_index_policy(page_index);
+        let metadata = ArrowReaderMetadata::load_async(&mut self.reader()?, options).await.map_err(|error| self.failed(error))?;
+        in_microseconds(metadata).map_err(|error| self.failed(error))
+    }
+
+    /// The rows of a selection, whatever [`Self::rows`] says; all without one.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) fn stream(
+        self,
+        metadata: ArrowReaderMetadata,
+        selection: Option<RowSelection>,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let partition_columns: Vec<String> = self.partition_values.keys().cloned().collect();
         let wanted = Arc::new(partition::file_schema(&self.schema, &partition_columns));
-        let mut reader = StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size };
-        let metadata = ArrowReaderMetadata::load_async(&mut reader, ArrowReaderOptions::new()).await.map_err(|error| self.failed(error))?;
-        let metadata = in_microseconds(metadata).map_err(|error| self.failed(error))?;
         let columns = metadata.schema().fields().iter().enumerate().filter(|(_, field)| is_wanted(&wanted, field)).map(|(index, _)| index);
         let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.collect::<Vec<_>>());
-        let total = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default();
         let mut builder =
-            ParquetRecordBatchStreamBuilder::new_with_metadata(reader, metadata).with_batch_size(BATCH_ROWS).with_projection(mask);
-        match &self.rows {
-            Rows::All => {}
-            Rows::Except(rows) => builder = builder.with_row_selection(selection(rows, total, false)),
-            Rows::Only(rows) => builder = builder.with_row_selection(selection(rows, total, true)),
+            ParquetRecordBatchStreamBuilder::new_with_metadata(self.reader()?, metadata).with_batch_size(BATCH_ROWS).with_projection(mask);
+        if let Some(selection) = selection {
+            builder = builder.with_row_selection(selection);
         }
         let stream = builder.build().map_err(|error| self.failed(error))?;
         let constants = self.partition_constants()?;
@@ -100,7 +128,7 @@ impl FileScan {
         Ok(constants)
     }
 
-    fn failed(&self, error: ParquetError) -> Error {
+    pub(crate) fn failed(&self, error: ParquetError) -> Error {
         let Self { log, path, .. } = self;
         let action = format!("reading {path} of {}", log.table);
         match error {
@@ -114,6 +142,11 @@ impl FileScan {
             other => log.unreadable(format!("file {path}: {other}")),
         }
     }
+}
+
+/// Rows of a file, those marked as deleted counted in.
+pub(crate) fn row_count(metadata: &ArrowReaderMetadata) -> usize {
+    usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or_default()
 }
 
 fn is_wanted(wanted: &Schema, field: &Field) -> bool {
@@ -134,7 +167,7 @@ fn with_constants(batch: &RecordBatch, schema: &SchemaRef, constants: &[(String,
 }
 
 /// Positions as runs of rows to read and to skip.
-fn selection(rows: &RoaringTreemap, total: usize, chosen: bool) -> RowSelection {
+pub(crate) fn selection(rows: &RoaringTreemap, total: usize, chosen: bool) -> RowSelection {
     let mut selectors = Vec::new();
     let mut at = 0;
     let mut run = |length: usize, is_row: bool| {

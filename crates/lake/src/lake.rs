@@ -170,19 +170,30 @@ impl Lake {
         }
     }
 
-    async fn adopt(&self, mut table: Table, spec: &TableSpec) -> Result<Table> {
+    async fn adopt(&self, table: Table, spec: &TableSpec) -> Result<Table> {
+        table.state().ensure_writable(table.name())?;
+        let incompatible: Vec<String> = create::differences(spec, table.state())
+            .into_iter()
+            .filter(|(weight, _)| *weight == Weight::Incompatible)
+            .map(|(_, difference)| difference.to_string())
+            .collect();
+        if !incompatible.is_empty() {
+            return Err(Error::Incompatible { table: spec.name.clone(), differences: incompatible.join("; ") });
+        }
+        self.bring_up_to_date(table, spec).await
+    }
+
+    /// The table, brought up to date by one commit of metadata and protocol where an older release made it: with what every table of
+    /// ours has today, and with deletion vectors where `spec` declares them and the table does not say. A table that is not ours
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] when it cannot be written to; store errors.
+    pub async fn bring_up_to_date(&self, mut table: Table, spec: &TableSpec) -> Result<Table> {
         for _ in 0..TRIES {
             table.state().ensure_writable(table.name())?;
-            let incompatible: Vec<String> = create::differences(spec, table.state())
-                .into_iter()
-                .filter(|(weight, _)| *weight == Weight::Incompatible)
-                .map(|(_, difference)| difference.to_string())
-                .collect();
-            if !incompatible.is_empty() {
-                return Err(Error::Incompatible { table: spec.name.clone(), differences: incompatible.join("; ") });
-            }
             let now = self.clock().now().timestamp_millis();
-            let Some((metadata, protocol)) = create::upgrade(table.state(), table.version() + 1, now) else { return Ok(table) };
+            let Some((metadata, protocol)) = create::upgrade(spec, table.state(), table.version() + 1, now) else { return Ok(table) };
             match transact::commit_metadata(&table, metadata, protocol, now).await? {
                 CommitOutcome::Committed { version } => tracing::info!(table = %spec.name, version, "brought the table up to date"),
                 CommitOutcome::Conflicted(_) | CommitOutcome::Fenced { .. } => {}

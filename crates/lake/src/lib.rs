@@ -7,7 +7,7 @@
 //! Lake ── table ──▶ Table (one immutable snapshot) ── read, changes, appended, files ──▶ Arrow
 //!                     │ writer() ──▶ NewFile ─┐
 //!                     │ change_writer() ─▶ ChangeFile ─┤
-//!                     └ commit(Commit { adds, removes, changes, progress, … }) ──▶ Committed | Conflicted | Fenced
+//!                     └ commit(Commit { adds, removes, marks, changes, progress, … }) ──▶ Committed | Conflicted | Fenced
 //! ```
 //!
 //! What must stay true:
@@ -35,15 +35,20 @@ mod file_scan;
 mod history;
 mod identity;
 mod ids;
+mod key_search;
+mod key_set;
 mod lake;
 mod limit_above;
 mod live_files;
 mod log;
 mod log_cache;
+mod marks;
+mod open_file;
 mod parquet_files;
 mod partition;
 mod protocol;
 mod provider;
+mod prune;
 mod read_files;
 mod state;
 mod stats;
@@ -60,11 +65,15 @@ pub use arrow;
 pub use datafusion;
 pub use object_store;
 
+pub use protocol::DELETION_VECTORS_ON;
+
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads};
+pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads, RowMarks};
 pub use error::Error;
 pub use file::{ChangeFile, ChangeRows, ColumnStats, DataFile, DeletionVector, FileStats, NewFile};
 pub use ids::{Ids, RandomIds, SeededIds};
+pub use key_search::{Found, KeyProbe, KeySearch};
+pub use key_set::KeySet;
 pub use lake::{Difference, Lake, LakeOptions};
 pub use stores::Stores;
 pub use table::{CommitEntry, ReadOptions, Table};

@@ -1,8 +1,9 @@
 //! The live files of a snapshot.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, MapArray, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, RecordBatch, StructArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use delta_kernel::Engine;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
@@ -10,7 +11,7 @@ use delta_kernel::scan::StatsOptions;
 use tributary_specs::TableName;
 
 use crate::action::{Add, decode_path};
-use crate::file::RowTracking;
+use crate::file::{RowTracking, Said};
 use crate::log::{Log, kernel_error};
 use crate::state::State;
 use crate::stats_read::Statistics;
@@ -78,15 +79,12 @@ impl<'a> Rows<'a> {
         self.stats.is_valid(row).then(|| self.stats.value(row))
     }
 
+    fn constant(&self, name: &str) -> Option<&'a ArrayRef> {
+        self.constants.column_by_name(name)
+    }
+
     fn partition_values(&self, row: usize) -> BTreeMap<String, Option<String>> {
-        if self.partitions.is_null(row) {
-            return BTreeMap::new();
-        }
-        let entries = self.partitions.value(row);
-        let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
-        (0..entries.len())
-            .map(|entry| (keys.value(entry).to_owned(), values.is_valid(entry).then(|| values.value(entry).to_owned())))
-            .collect()
+        map_at(self.partitions, row).unwrap_or_default()
     }
 
     fn file(&self, row: usize, partition_values: BTreeMap<String, Option<String>>, stats: FileStats) -> DataFile {
@@ -100,6 +98,14 @@ impl<'a> Rows<'a> {
             stats,
             deletion_vector: self.deletion_vector(row),
             row_tracking: self.row_tracking(row),
+            said: Said {
+                stats: self.stats(row).map(Arc::from),
+                tags: self.constant("tags").and_then(|tags| map_at(tags.as_map_opt()?, row)),
+                clustering_provider: self
+                    .constant("clusteringProvider")
+                    .and_then(|names| names.as_string_opt::<i32>())
+                    .and_then(|names| names.is_valid(row).then(|| names.value(row).to_owned())),
+            },
         }
     }
 
@@ -132,6 +138,17 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// The entries of a map of texts.
+fn map_at(maps: &MapArray, row: usize) -> Option<BTreeMap<String, Option<String>>> {
+    if maps.is_null(row) {
+        return None;
+    }
+    let entries = maps.value(row);
+    let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+    let entry = |at: usize| (keys.value(at).to_owned(), values.is_valid(at).then(|| values.value(at).to_owned()));
+    Some((0..entries.len()).map(entry).collect())
+}
+
 /// A file as its `add` describes it.
 pub(crate) fn of_add(add: &Add, state: &State, table: &TableName) -> DataFile {
     DataFile {
@@ -143,5 +160,10 @@ pub(crate) fn of_add(add: &Add, state: &State, table: &TableName) -> DataFile {
         stats: crate::stats_read::of_file(add.stats.as_deref(), &add.partition_values, &state.schema, table),
         deletion_vector: add.deletion_vector.clone(),
         row_tracking: None,
+        said: Said {
+            stats: add.stats.as_deref().map(Arc::from),
+            tags: add.tags.clone(),
+            clustering_provider: add.clustering_provider.clone(),
+        },
     }
 }

@@ -16,7 +16,9 @@ const CHANGE_DATA_FEED: &str = "changeDataFeed";
 const GENERATED_COLUMNS: &str = "generatedColumns";
 const COLUMN_MAPPING: &str = "columnMapping";
 const IDENTITY_COLUMNS: &str = "identityColumns";
-const DELETION_VECTORS: &str = "deletionVectors";
+pub(crate) const DELETION_VECTORS: &str = "deletionVectors";
+/// The table property that lets writers mark rows as deleted instead of rewriting files (`true`), or forbids it (`false`).
+pub const DELETION_VECTORS_ON: &str = "delta.enableDeletionVectors";
 const TIMESTAMP_NTZ: &str = "timestampNtz";
 const DOMAIN_METADATA: &str = "domainMetadata";
 const CLUSTERING: &str = "clustering";
@@ -113,7 +115,7 @@ pub(crate) fn needed(metadata: &Metadata, clustered: bool) -> BTreeSet<String> {
         (CHANGE_DATA_FEED, property("delta.enableChangeDataFeed")),
         (IN_COMMIT_TIMESTAMP, property("delta.enableInCommitTimestamps")),
         (APPEND_ONLY, property("delta.appendOnly")),
-        (DELETION_VECTORS, property("delta.enableDeletionVectors")),
+        (DELETION_VECTORS, property(DELETION_VECTORS_ON)),
         (CHECK_CONSTRAINTS, metadata.configuration.keys().any(|key| key.starts_with(CONSTRAINT))),
         (INVARIANTS, refuses_null(&schema) || column_has("delta.invariants")),
         (GENERATED_COLUMNS, column_has("delta.generationExpression")),

@@ -80,6 +80,11 @@ impl State {
         self.metadata.configuration.get(property).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
+    /// Whether rows may be marked as deleted instead of being left out of a new file.
+    pub(crate) fn marks_rows(&self) -> bool {
+        self.is_on(protocol::DELETION_VECTORS_ON) && self.features().contains(protocol::DELETION_VECTORS)
+    }
+
     /// The version of the newest checkpoint this snapshot was read from.
     pub(crate) fn checkpoint_version(&self) -> Option<u64> {
         self.kernel.log_segment().checkpoint_version

@@ -118,6 +118,11 @@ impl Table {
         self.inner.state.ensure_writable(self.name())
     }
 
+    /// Whether a commit may mark rows as deleted ([`Commit::marks`]): the table has deletion vectors, and its property allows new ones.
+    pub fn marks_rows(&self) -> bool {
+        self.inner.state.marks_rows()
+    }
+
     /// Its columns as Arrow types: timestamps in µs (`UTC` or without zone), text as `Utf8`, decimals as `Decimal128`. Fields carry
     /// what the log says of them as metadata.
     pub fn schema(&self) -> SchemaRef {

@@ -23,10 +23,11 @@ use uuid::Uuid;
 use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn};
 use crate::conflict::{Lost, Plan, fenced};
 use crate::log::Log;
+use crate::marks::{self, Marked};
 use crate::state::State;
 use crate::{
-    Commit, CommitOutcome, Conflict, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema, error, protocol,
-    stats_read, well_formed,
+    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema,
+    error, protocol, stats_read, well_formed,
 };
 
 /// Who we are in the history.
@@ -42,7 +43,7 @@ const TRIES_WITHOUT_ANSWER: u32 = 5;
 pub(crate) async fn commit(table: &Table, commit: Commit) -> Result<CommitOutcome> {
     let (state, options) = (table.state(), table.lake().options());
     state.ensure_writable(table.name())?;
-    let live = if commit.removes.is_empty() { None } else { Some(table.live_files().await?) };
+    let live = if commit.removes.is_empty() && commit.marks.is_empty() { None } else { Some(table.live_files().await?) };
     let complete_feed = !controls::inserts_left_out_of_change_feed(options);
     well_formed::check(&commit, state, live, complete_feed).map_err(|reason| Error::Malformed { table: table.name().clone(), reason })?;
     let rewrites_all = commit.operation == Operation::Optimize
@@ -78,13 +79,14 @@ pub(crate) async fn commit_metadata(
     timestamp: i64,
 ) -> Result<CommitOutcome> {
     let commit = Commit { operation: Operation::Alter, ..Commit::default() };
-    let mut race = Race::new(table, &commit, Some((metadata, protocol))).await?;
+    let mut race = Race::new(table, &commit, &[], Some((metadata, protocol))).await?;
     race.only_at = Some(timestamp);
     race.run().await
 }
 
 async fn attempt(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<CommitOutcome> {
-    let outcome = Race::new(table, commit, metadata).await?.run().await?;
+    let marked = marks::write(table, &commit.marks).await?;
+    let outcome = Race::new(table, commit, &marked, metadata).await?.run().await?;
     if let CommitOutcome::Committed { version } = outcome {
         tracing::debug!(table = %table.name(), version, operation = name_of(commit), "committed");
         crate::checkpoint::write_when_due(table, version).await;
@@ -112,7 +114,7 @@ struct Race<'a> {
 }
 
 impl<'a> Race<'a> {
-    async fn new(table: &'a Table, commit: &'a Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<Self> {
+    async fn new(table: &'a Table, commit: &'a Commit, marked: &[Marked], metadata: Option<(Metadata, Option<Protocol>)>) -> Result<Self> {
         let (log, state) = (table.log(), table.state());
         let turned_on =
             metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
@@ -121,7 +123,7 @@ impl<'a> Race<'a> {
             state,
             options: table.lake().options(),
             commit,
-            body: body(table, commit, metadata),
+            body: body(table, commit, marked, metadata),
             txn_id: table.lake().new_id(),
             next: table.version() + 1,
             last_timestamp: last_timestamp(log, state).await?,
@@ -274,7 +276,7 @@ fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Resul
     Ok((changed || grown.is_some()).then_some((metadata, grown)))
 }
 
-fn body(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Vec<Action> {
+fn body(table: &Table, commit: &Commit, marked: &[Marked], metadata: Option<(Metadata, Option<Protocol>)>) -> Vec<Action> {
     let data_change = commit.operation != Operation::Optimize;
     let now = table.lake().clock().now().timestamp_millis();
     let mut body = Vec::new();
@@ -292,20 +294,8 @@ fn body(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Proto
             .iter()
             .map(|progress| Action::Txn(Txn { app_id: progress.app_id.clone(), version: progress.version, last_updated: None })),
     );
-    body.extend(commit.removes.iter().map(|file| {
-        Action::Remove(Box::new(Remove {
-            path: file.log_path.clone(),
-            deletion_timestamp: Some(now),
-            data_change,
-            extended_file_metadata: Some(true),
-            partition_values: Some(file.partition_values.clone()),
-            size: Some(file.size),
-            stats: None,
-            deletion_vector: file.deletion_vector.clone(),
-            base_row_id: file.row_tracking.and_then(|tracking| tracking.base_row_id),
-            default_row_commit_version: file.row_tracking.and_then(|tracking| tracking.default_row_commit_version),
-        }))
-    }));
+    body.extend(commit.removes.iter().chain(marked.iter().map(|marked| &marked.file)).map(|file| removal(file, data_change, now)));
+    body.extend(marked.iter().filter_map(|marked| Some(addition_again(&marked.file, marked.vector.clone()?))));
     body.extend(commit.adds.iter().map(|file| {
         Action::Add(Box::new(Add {
             path: action::encode_path(&file.path),
@@ -326,6 +316,38 @@ fn body(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Proto
         Action::Cdc(Box::new(Cdc { path, partition_values: file.partition_values.clone(), size: file.size, data_change: false }))
     }));
     body
+}
+
+fn removal(file: &DataFile, data_change: bool, now: i64) -> Action {
+    Action::Remove(Box::new(Remove {
+        path: file.log_path.clone(),
+        deletion_timestamp: Some(now),
+        data_change,
+        extended_file_metadata: Some(true),
+        partition_values: Some(file.partition_values.clone()),
+        size: Some(file.size),
+        stats: None,
+        deletion_vector: file.deletion_vector.clone(),
+        base_row_id: file.row_tracking.and_then(|tracking| tracking.base_row_id),
+        default_row_commit_version: file.row_tracking.and_then(|tracking| tracking.default_row_commit_version),
+    }))
+}
+
+/// A file as it was added, with another deletion vector.
+fn addition_again(file: &DataFile, vector: DeletionVector) -> Action {
+    Action::Add(Box::new(Add {
+        path: file.log_path.clone(),
+        partition_values: file.partition_values.clone(),
+        size: file.size,
+        modification_time: file.modified_ms,
+        data_change: true,
+        stats: file.said.stats.as_deref().map(marks::with_loose_bounds),
+        tags: file.said.tags.clone(),
+        deletion_vector: Some(vector),
+        base_row_id: file.row_tracking.and_then(|tracking| tracking.base_row_id),
+        default_row_commit_version: file.row_tracking.and_then(|tracking| tracking.default_row_commit_version),
+        clustering_provider: file.said.clustering_provider.clone(),
+    }))
 }
 
 fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> CommitInfo {

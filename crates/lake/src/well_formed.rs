@@ -18,9 +18,14 @@ pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, c
 }
 
 fn check_emptiness(commit: &Commit) -> Result<(), String> {
-    let Commit { adds, removes, changes, progress, schema, domains, .. } = commit;
-    let empty =
-        adds.is_empty() && removes.is_empty() && changes.is_empty() && progress.is_empty() && schema.is_none() && domains.is_empty();
+    let Commit { adds, removes, marks, changes, progress, schema, domains, .. } = commit;
+    let empty = adds.is_empty()
+        && removes.is_empty()
+        && marks.is_empty()
+        && changes.is_empty()
+        && progress.is_empty()
+        && schema.is_none()
+        && domains.is_empty();
     if empty { Err("it does nothing".to_owned()) } else { Ok(()) }
 }
 
@@ -44,19 +49,23 @@ fn check_positions(commit: &Commit, state: &State) -> Result<(), String> {
 }
 
 fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Result<(), String> {
-    if commit.reads == Reads::BlindAppend && !commit.removes.is_empty() {
-        return Err("a blind append removes files".to_owned());
+    let touches = !commit.removes.is_empty() || !commit.marks.is_empty();
+    if commit.reads == Reads::BlindAppend && touches {
+        return Err("a blind append removes files or rows".to_owned());
     }
     if commit.operation == Operation::Optimize {
         let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
         let added: u64 = commit.adds.iter().map(|file| file.rows).sum();
         let reads_files = matches!(commit.reads, Reads::Files | Reads::WholeTable);
-        if !commit.changes.is_empty() || !reads_files || removed.is_some_and(|removed| removed != added) {
+        if !commit.changes.is_empty() || !commit.marks.is_empty() || !reads_files || removed.is_some_and(|removed| removed != added) {
             return Err("an optimize changes rows".to_owned());
         }
     }
-    if commit.operation != Operation::Optimize && !commit.removes.is_empty() && state.is_on("delta.appendOnly") {
-        return Err("the table is append-only, and files are removed".to_owned());
+    if commit.operation != Operation::Optimize && touches && state.is_on("delta.appendOnly") {
+        return Err("the table is append-only, and files or rows are removed".to_owned());
+    }
+    if !commit.marks.is_empty() && !state.marks_rows() {
+        return Err("rows are marked as deleted, and the table has no deletion vectors".to_owned());
     }
     let columns: BTreeSet<&String> = state.metadata.partition_columns.iter().collect();
     let mut paths = BTreeSet::new();
@@ -73,21 +82,21 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
             return Err(format!("file {path} is given twice"));
         }
     }
-    check_removes(commit, live)
+    check_touched(commit, live)
 }
 
-/// A removed file that is not live would be removed by nobody, and its rows would be there twice.
-fn check_removes(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), String> {
+/// A touched file that is not live would be removed by nobody, and its rows would be there twice.
+fn check_touched(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), String> {
     let Some(live) = live else { return Ok(()) };
     let live: BTreeMap<&str, &DataFile> = live.iter().map(|file| (file.log_path.as_str(), file)).collect();
     let mut seen = BTreeSet::new();
-    for file in &commit.removes {
+    for file in commit.removes.iter().chain(commit.marks.iter().map(|marks| &marks.file)) {
         match live.get(file.log_path.as_str()) {
-            None => return Err(format!("file {} is removed, but is not in the snapshot", file.path)),
+            None => return Err(format!("file {} is removed or marked, but is not in the snapshot", file.path)),
             Some(current) if current.deletion_vector != file.deletion_vector => {
-                return Err(format!("file {} is removed with another deletion vector than the snapshot's", file.path));
+                return Err(format!("file {} has another deletion vector than the snapshot's", file.path));
             }
-            Some(_) if !seen.insert(&file.log_path) => return Err(format!("file {} is removed twice", file.path)),
+            Some(_) if !seen.insert(&file.log_path) => return Err(format!("file {} is removed or marked twice", file.path)),
             Some(_) => {}
         }
     }
@@ -112,6 +121,7 @@ fn check_changes(commit: &Commit, state: &State) -> Result<(), String> {
     }
     let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
     let Some(removed) = removed else { return Ok(()) };
+    let removed = removed + commit.marks.iter().map(|marks| marks.rows.len() as u64).sum::<u64>();
     let added: u64 = commit.adds.iter().map(|file| file.rows).sum();
     let mut total = ChangeRows::default();
     for file in &commit.changes {

@@ -49,6 +49,7 @@ mod select;
 mod shape;
 mod source;
 mod state;
+mod take_out;
 mod target;
 mod writes;
 

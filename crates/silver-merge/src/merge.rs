@@ -1,20 +1,22 @@
 //! One attempt at a keyed table: slices of keys are read, planned and written; one commit at the end takes them all.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, UInt32Array};
 use tributary_lake::arrow::compute::take;
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{Commit, DataFile, KeyRanges, Operation, Reads, Table};
+use tributary_lake::{Commit, Found, KeyProbe, KeyRanges, KeySearch, KeySet, Operation, Reads, Table};
 
 use crate::controls;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
-use crate::keys::{Key, KeyCodec, Slices, Wanted, widen};
+use crate::keys::{Key, KeyCodec, Slices, Wanted};
 use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
-use crate::search::{Hits, find};
+use crate::search::Probe;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
 use crate::writes::Writes;
 
@@ -23,7 +25,7 @@ const SLICES_MAX: usize = 4096;
 
 /// Plans and commits; see [`crate::run::run`].
 pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, state: &State) -> Result<Ended> {
-    let codec = KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?;
+    let codec = Arc::new(KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?);
     let wide = state.of_all(intake.target).await?;
     // A third of the memory for the events; as much for what they meet, and for what is written. What is of one key, or of keys
     // tied to it, cannot be parted and is taken as it is.
@@ -39,9 +41,10 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, stat
             }
             slices = more_slices(&slices, intake, &codec, &wide).await?;
         };
-        match merge_slices(attempt, intake, &codec, &slices, state, &wide, first, findings).await? {
+        let dealt = Arc::new(std::mem::take(&mut slices));
+        match merge_slices(attempt, intake, &codec, &dealt, state, &wide, first, findings).await? {
             Sliced::Ended(ended) => return Ok(ended),
-            Sliced::Tie(keys) => slices.tied.extend(keys),
+            Sliced::Tie(keys) => slices = Slices { count: dealt.count, tied: dealt.tied.iter().cloned().chain(keys).collect() },
         }
     }
 }
@@ -57,8 +60,8 @@ enum Sliced {
 async fn merge_slices(
     attempt: &Attempt<'_>,
     intake: &Intake<'_>,
-    codec: &KeyCodec,
-    slices: &Slices,
+    codec: &Arc<KeyCodec>,
+    slices: &Arc<Slices>,
     state: &State,
     wide: &Retained,
     first: Slice,
@@ -69,9 +72,10 @@ async fn merge_slices(
     }
     let table = attempt.open_or_create(intake.target).await?;
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+    let search = KeySearch::new(&table, files);
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
-    let writes = Writes::new(&table, intake.target, &files, &codec.names, slices.count == 1, feeds_inserts)?;
-    let mut merge = Merge { attempt, intake, codec, slices, state, wide, table: &table, files: &files, writes, sums: Sums::default() };
+    let writes = Writes::new(&search, intake.target, &codec.names, slices.count == 1, feeds_inserts)?;
+    let mut merge = Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, writes, sums: Sums::default() };
     let mut first = Some(first);
     for at in 0..slices.count {
         let slice = match first.take() {
@@ -118,13 +122,13 @@ async fn more_slices(slices: &Slices, intake: &Intake<'_>, codec: &KeyCodec, wid
 struct Merge<'a> {
     attempt: &'a Attempt<'a>,
     intake: &'a Intake<'a>,
-    codec: &'a KeyCodec,
-    slices: &'a Slices,
+    codec: &'a Arc<KeyCodec>,
+    slices: &'a Arc<Slices>,
     state: &'a State,
     /// Links, and truncates and cuts of every key.
     wide: &'a Retained,
     table: &'a Table,
-    files: &'a [DataFile],
+    search: &'a KeySearch,
     writes: Writes<'a>,
     sums: Sums,
 }
@@ -132,9 +136,9 @@ struct Merge<'a> {
 /// A plan, and what it was made on.
 struct PlannedSlice {
     plan: MergePlan,
-    hits: Hits,
+    found: Found,
     retained: Retained,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
 }
 
 /// What the slices came to together.
@@ -167,8 +171,8 @@ impl Merge<'_> {
             let events = Events::concat(&self.intake.target.shape, vec![events, again]).map_err(|error| self.kernel(error))?;
             planned = self.planned(at, &events, count).await?;
         }
-        self.writes.apply(&planned.plan, &planned.hits).await?;
-        self.sums.add(&planned.plan, planned.retained, planned.wanted);
+        self.writes.apply(&planned.plan, &planned.found).await?;
+        self.sums.add(&planned.plan, &planned.retained, &planned.wanted);
         Ok(None)
     }
 
@@ -179,12 +183,15 @@ impl Merge<'_> {
     /// Reads what the events meet, and plans. The last `again` of them were read again.
     async fn planned(&mut self, at: usize, events: &Events, again: usize) -> Result<PlannedSlice> {
         let target = self.intake.target;
-        let wanted = self.wanted(at, events, again)?;
+        let wanted = Arc::new(self.wanted(at, events, again)?);
         let wide = self.wide_of(at, &wanted)?;
-        let retained = self.state.of_keys(target, self.codec, &wanted, self.slices).await?;
+        let probe = Probe { codec: Arc::clone(self.codec), wanted: Arc::clone(&wanted), slices: Arc::clone(self.slices) };
+        let probe: Arc<dyn KeyProbe> = Arc::new(probe);
+        let retained = self.state.of_keys(target, &probe).await?;
         let retained = join(target, vec![retained, wide]).map_err(|error| self.kernel(error))?;
-        let hits = find(self.table, self.files.iter().enumerate(), &target.shape, self.codec, &wanted, self.slices).await?;
-        let (visible, removed) = target.visible(&hits.rows).map_err(|error| self.kernel(error))?;
+        let found = self.search.find(0..self.search.files().len(), &probe).await;
+        let found = found.map_err(|source| Error::lake("read rows of", self.table.name(), source))?;
+        let (visible, removed) = target.visible(&found.rows).map_err(|error| self.kernel(error))?;
         check_lengths(self.attempt.spec, [&visible, &retained.events, events])?;
         let inputs = Inputs {
             shape: &target.shape,
@@ -197,7 +204,7 @@ impl Merge<'_> {
             delete_memory: !controls::delete_memory_off(self.attempt.lake.options()),
         };
         let plan = plan_merge(&inputs).map_err(|error| self.kernel(error))?;
-        Ok(PlannedSlice { plan, hits, retained, wanted })
+        Ok(PlannedSlice { plan, found, retained, wanted })
     }
 
     /// The keys of the events, and those that key changes tie to them; all of the slice where every key is concerned.
@@ -207,22 +214,20 @@ impl Merge<'_> {
         }
         let target = self.intake.target;
         let kernel = |error| self.kernel(error);
-        let of_keys: UInt32Array = (0..events.len() as u32).filter(|row| !events.kinds[*row as usize].is_global()).collect();
-        let events = &events.take(&of_keys).map_err(kernel)?;
+        let events = without_globals(events).map_err(kernel)?;
         let columns = self.codec.columns_of(&target.shape, &events.rows);
-        let encoded = self.codec.encode(&columns).map_err(kernel)?;
-        let mut keys: HashSet<Key> = (0..events.len()).map(|row| Key::from(encoded.row(row).as_ref())).collect();
-        let mut ranges = KeyRanges::default();
-        let query = |error| Error::query(&self.attempt.spec.table, error);
-        widen(&mut ranges, &self.codec.names, &columns).map_err(query)?;
-        let mut pairs = ties(target, self.codec, events).map_err(kernel)?;
+        let mut pairs = ties(target, self.codec, &events).map_err(kernel)?;
         pairs.extend(ties(target, self.codec, &self.wide.events).map_err(kernel)?);
-        if reach(&mut keys, &pairs) {
-            for side in self.tied_columns(events, &keys).map_err(kernel)? {
-                widen(&mut ranges, &self.codec.names, &side).map_err(query)?;
+        let mut parts = vec![columns];
+        if !pairs.is_empty() {
+            let encoded = self.codec.encode(&parts[0]).map_err(kernel)?;
+            let mut keys: HashSet<Key> = (0..events.len()).map(|row| Key::from(encoded.row(row).as_ref())).collect();
+            if reach(&mut keys, &pairs) {
+                parts.extend(self.tied_columns(&events, &keys).map_err(kernel)?);
             }
         }
-        Ok(Wanted::Keys { keys, ranges })
+        let keys = KeySet::new(self.codec.names.clone(), &self.codec.types, &parts);
+        keys.map(|keys| Wanted::Keys(Box::new(keys))).map_err(|source| Error::lake("look for keys of", self.table.name(), source))
     }
 
     /// The key columns of both sides of the key changes whose keys are wanted.
@@ -256,9 +261,9 @@ impl Merge<'_> {
     }
 
     async fn commit(self, findings: Findings) -> Result<Ended> {
-        let Self { attempt, intake, codec, slices, state, table, writes, sums, .. } = self;
+        let Self { attempt, intake, slices, state, table, writes, sums, .. } = self;
         let changed = writes.changed;
-        let files = writes.finish(&codec.names).await?;
+        let files = writes.finish().await?;
         let maker = Maker { source: intake.source.name(), version: attempt.to };
         let mut progress = attempt.source_progress(intake.source);
         match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
@@ -270,6 +275,7 @@ impl Merge<'_> {
             operation: Operation::Merge,
             adds: files.adds,
             removes: files.removes,
+            marks: files.marks,
             changes: files.changes,
             progress,
             schema: intake.target.grows.then(|| intake.target.columns.clone()),
@@ -296,7 +302,7 @@ impl Merge<'_> {
 }
 
 impl Sums {
-    fn add(&mut self, plan: &MergePlan, retained: Retained, wanted: Wanted) {
+    fn add(&mut self, plan: &MergePlan, retained: &Retained, wanted: &Wanted) {
         let Counts { applied, duplicates, superseded, late_earlier, ties } = plan.counts;
         self.counts.applied += applied;
         self.counts.duplicates += duplicates;
@@ -313,27 +319,18 @@ impl Sums {
         merge(&mut self.unknown, &plan.rows.unknown.iter().cloned().collect());
         match wanted {
             Wanted::Slice(_) => self.whole_table = true,
-            Wanted::Keys { ranges, .. } => self.add_ranges(ranges),
+            Wanted::Keys(keys) => self.ranges.widen(keys.ranges()),
         }
     }
+}
 
-    fn add_ranges(&mut self, ranges: KeyRanges) {
-        use std::cmp::Ordering;
-        for (name, range) in ranges.0 {
-            let Some(found) = self.ranges.0.get_mut(&name) else {
-                self.ranges.0.insert(name, range);
-                continue;
-            };
-            found.nulls |= range.nulls;
-            found.bounds = match (found.bounds.take(), range.bounds) {
-                (Some((least, greatest)), Some((min, max))) => Some((
-                    if min.partial_cmp(&least) == Some(Ordering::Less) { min } else { least },
-                    if max.partial_cmp(&greatest) == Some(Ordering::Greater) { max } else { greatest },
-                )),
-                (one, other) => one.or(other),
-            };
-        }
+/// The events that concern a key.
+fn without_globals(events: &Events) -> Result<Cow<'_, Events>, ArrowError> {
+    if !events.kinds.iter().any(|kind| kind.is_global()) {
+        return Ok(Cow::Borrowed(events));
     }
+    let of_keys: UInt32Array = (0..events.len() as u32).filter(|row| !events.kinds[*row as usize].is_global()).collect();
+    events.take(&of_keys).map(Cow::Owned)
 }
 
 /// Adds the keys that can be reached over pairs; whether there are any pairs among them.

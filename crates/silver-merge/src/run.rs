@@ -250,12 +250,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// The target, made first where it is not there.
+    /// The target, made first where it is not there, and brought up to date where an older release made it.
     pub async fn open_or_create(&self, target: &Target) -> Result<Table> {
-        match &self.existing {
-            Some(table) => Ok(table.clone()),
-            None => create(self.lake, &target.table_spec(self.spec)).await,
-        }
+        let spec = target.table_spec(self.spec);
+        let Some(table) = &self.existing else { return create(self.lake, &spec).await };
+        self.lake.bring_up_to_date(table.clone(), &spec).await.map_err(|source| Error::lake("write to", &spec.name, source))
     }
 
     /// Where the target will be in its source, and which table that is.

@@ -5,7 +5,7 @@
 //! the next version is written as that one with its changes, and leaves out whatever came in between. Each row carries the
 //! source and the version of it that made it, and counts only up to the target's own position.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{
@@ -15,16 +15,19 @@ use tributary_lake::arrow::array::{
 use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Int64Type, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
+use tributary_lake::{
+    Commit, CommitOutcome, DELETION_VECTORS_ON, DataFile, Found, KeyProbe, KeySearch, Lake, Operation, Progress, Reads, Table,
+    WriterOptions,
+};
 use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::identity::Identity;
-use crate::keys::{KeyCodec, Slices, Wanted};
 use crate::leaves::{LeafSet, Leaves};
-use crate::search::{self, Hits, Place};
+use crate::search::Place;
+use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;
 
 const KIND: &str = "__kind";
@@ -56,8 +59,7 @@ pub(crate) struct State {
     /// The latest version: what the next one is written over.
     latest: Option<Table>,
     /// The version that belongs to the target: what is read.
-    current: Option<Table>,
-    files: Vec<DataFile>,
+    current: Option<KeySearch>,
     /// The version the target's commit names.
     recorded: Option<i64>,
     /// The table that version is of.
@@ -77,7 +79,7 @@ pub(crate) struct Retained {
 /// What changes in the state, over all slices.
 #[derive(Debug, Default)]
 pub(crate) struct StateChanges {
-    pub removed: BTreeMap<usize, Vec<u32>>,
+    pub removed: BTreeMap<usize, Vec<u64>>,
     pub added: Vec<Events>,
 }
 
@@ -145,25 +147,24 @@ impl State {
             (Some(latest), Some(_)) => Some(latest.clone()),
             _ => None,
         };
-        let files = match &current {
-            Some(table) => table.files().await.map_err(open)?,
-            None => Vec::new(),
+        let current = match current {
+            Some(table) => Some(KeySearch::new(&table, table.files().await.map_err(open)?)),
+            None => None,
         };
-        Ok(Self { name, owner: target.clone(), latest, current, files, recorded, identity, position, ignores_position })
-    }
-
-    fn files_of(&self, scopes: &'static [&'static str]) -> impl Iterator<Item = (usize, &DataFile)> {
-        let scope = |file: &DataFile| file.partition_values.get(SCOPE).cloned().flatten();
-        self.files.iter().enumerate().filter(move |(_, file)| scope(file).is_none_or(|scope| scopes.contains(&scope.as_str())))
+        Ok(Self { name, owner: target.clone(), latest, current, recorded, identity, position, ignores_position })
     }
 
     /// The retained events of keys.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn of_keys(&self, target: &Target, codec: &KeyCodec, wanted: &Wanted, slices: &Slices) -> Result<Retained> {
-        let Some(table) = &self.current else { return self.nothing(target) };
-        self.decode(target, search::find(table, self.files_of(&[OF_A_KEY]), &target.shape, codec, wanted, slices).await?)
+    pub async fn of_keys(&self, target: &Target, probe: &Arc<dyn KeyProbe>) -> Result<Retained> {
+        let Some(search) = &self.current else { return self.nothing(target) };
+        self.decode(target, search.find(of_scopes(search, &[OF_A_KEY]), probe).await.map_err(|source| self.unread(source))?)
+    }
+
+    fn unread(&self, source: tributary_lake::Error) -> Error {
+        Error::lake("read rows of", &self.name, source)
     }
 
     /// Key changes, and truncates and cuts of every key.
@@ -171,17 +172,17 @@ impl State {
     /// # Errors
     /// Store errors.
     pub async fn of_all(&self, target: &Target) -> Result<Retained> {
-        let Some(table) = &self.current else { return self.nothing(target) };
-        self.decode(target, search::all(table, self.files_of(&[OF_LINKS, OF_ALL])).await?)
+        let Some(search) = &self.current else { return self.nothing(target) };
+        self.decode(target, search.all(of_scopes(search, &[OF_LINKS, OF_ALL])).await.map_err(|source| self.unread(source))?)
     }
 
     fn nothing(&self, target: &Target) -> Result<Retained> {
         let schema = Schema::new(fields(&columns(target)));
         let rows = RecordBatch::new_empty(Arc::new(schema));
-        self.decode(target, Hits { rows, places: Vec::new() })
+        self.decode(target, Found { rows, places: Vec::new() })
     }
 
-    fn decode(&self, target: &Target, hits: Hits) -> Result<Retained> {
+    fn decode(&self, target: &Target, hits: Found) -> Result<Retained> {
         let kernel = |error| Error::kernel(&self.name, error);
         let counts = |row: &u32| {
             let versions = hits.rows.column_by_name(SOURCE_VERSION).and_then(|array| array.as_primitive_opt::<Int64Type>());
@@ -205,20 +206,26 @@ impl State {
             return Ok(Written::Planned(known.and_then(|table| self.identity.take_on(table)).into_iter().collect()));
         }
         let columns = columns(target);
+        let spec = self.table_spec(target, columns.clone());
         let over = match &self.latest {
-            Some(latest) => latest.clone(),
-            None => self.create(lake, target, columns.clone()).await?,
+            Some(latest) => {
+                lake.bring_up_to_date(latest.clone(), &spec).await.map_err(|source| Error::lake("write to", &self.name, source))?
+            }
+            None => crate::target::create(lake, &spec).await?,
         };
         let grown = grown(&over, &columns);
-        let mut write = StateWrite { state: self, over: &over, columns: grown.as_deref(), adds: Vec::new(), removes: Vec::new() };
-        write.keep_what_belongs(&changes.removed).await?;
+        let key_columns = target.shape.keys.iter().map(|key| target.shape.schema.field(*key).name().clone()).collect();
+        let options = WriterOptions { key_columns, columns: grown.clone(), ..WriterOptions::default() };
+        let mut write = StateWrite { state: self, over: &over, vectors: target.vectors, options, out: TakenOut::default() };
+        write.keep_what_belongs(changes.removed).await?;
         write.add(target, &changes.added, maker, lake).await?;
-        let StateWrite { adds, removes, .. } = write;
-        if adds.is_empty() && removes.is_empty() && grown.is_none() {
+        let TakenOut { marks, removes, adds } = write.out;
+        if adds.is_empty() && removes.is_empty() && marks.is_empty() && grown.is_none() {
             // A run that died before its target's commit has left exactly this.
             return Ok(self.planned(&over, over.version()));
         }
-        let commit = Commit { operation: Operation::Merge, adds, removes, schema: grown, reads: Reads::WholeTable, ..Commit::default() };
+        let reads = Reads::WholeTable;
+        let commit = Commit { operation: Operation::Merge, adds, removes, marks, schema: grown, reads, ..Commit::default() };
         match over.commit(commit).await.map_err(|source| Error::lake("commit to", &self.name, source))? {
             CommitOutcome::Committed { version } => Ok(self.planned(&over, version)),
             lost => Ok(Written::Lost(lost)),
@@ -231,16 +238,16 @@ impl State {
     }
 
     /// How long deletes are remembered stands on the table: maintenance collects by it, and nothing else does.
-    async fn create(&self, lake: &Lake, target: &Target, columns: Vec<Column>) -> Result<Table> {
+    fn table_spec(&self, target: &Target, columns: Vec<Column>) -> TableSpec {
         let memory = target.delete_memory.iter().map(|seconds| (DELETE_MEMORY_SECONDS.to_owned(), seconds.clone()));
-        let spec = TableSpec {
+        let own = [(OWNER.to_owned(), self.owner.to_string()), (DELETION_VECTORS_ON.to_owned(), target.vectors.to_string())];
+        TableSpec {
             partition_by: vec![SCOPE.to_owned()],
             comment: Some(format!("what {} retains beside its rows; not for reading", self.owner)),
-            properties: memory.chain([(OWNER.to_owned(), self.owner.to_string())]).collect(),
+            properties: memory.chain(own).collect(),
             row_changes: true,
             ..TableSpec::new(self.name.clone(), columns)
-        };
-        crate::target::create(lake, &spec).await
+        }
     }
 }
 
@@ -248,9 +255,9 @@ impl State {
 struct StateWrite<'a> {
     state: &'a State,
     over: &'a Table,
-    columns: Option<&'a [Column]>,
-    adds: Vec<NewFile>,
-    removes: Vec<DataFile>,
+    vectors: bool,
+    options: WriterOptions,
+    out: TakenOut,
 }
 
 impl StateWrite<'_> {
@@ -258,47 +265,55 @@ impl StateWrite<'_> {
         Error::lake(action, &self.state.name, source)
     }
 
-    fn options(&self) -> WriterOptions {
-        WriterOptions { columns: self.columns.map(<[Column]>::to_vec), ..WriterOptions::default() }
-    }
-
     /// Brings the latest version back to the one that belongs to the target, without the rows that go.
-    async fn keep_what_belongs(&mut self, removed: &BTreeMap<usize, Vec<u32>>) -> Result<()> {
+    async fn keep_what_belongs(&mut self, mut removed: BTreeMap<usize, Vec<u64>>) -> Result<()> {
         let live = self.over.files().await.map_err(|source| self.lake_error("list the files of", source))?;
-        let same = |a: &DataFile, b: &DataFile| a.path == b.path && a.deletion_vector == b.deletion_vector;
+        let Some(search) = &self.state.current else {
+            self.out.removes.extend(live);
+            return Ok(());
+        };
+        let own: HashMap<&str, usize> = search.files().iter().enumerate().map(|(number, file)| (file.path.as_str(), number)).collect();
+        let taker = Taker { search, over: self.over, vectors: self.vectors, options: &self.options };
         let mut stay = HashSet::new();
         for file in live {
-            match self.state.files.iter().position(|own| same(own, &file)).filter(|own| !removed.contains_key(own)) {
+            match own.get(file.path.as_str()).filter(|own| search.files()[**own].deletion_vector == file.deletion_vector) {
                 Some(own) => {
-                    stay.insert(own);
+                    stay.insert(*own);
                 }
-                None => self.removes.push(file),
+                None => self.out.removes.push(file),
             }
         }
-        let Some(current) = &self.state.current else { return Ok(()) };
-        for (number, file) in self.state.files.iter().enumerate() {
-            if stay.contains(&number) {
-                continue;
+        for number in 0..search.files().len() {
+            match (stay.contains(&number), removed.remove(&number)) {
+                (true, None) => {}
+                (true, Some(gone)) => taker.take(number, gone, &mut self.out).await?,
+                (false, gone) => {
+                    let mut gone = gone.unwrap_or_default();
+                    gone.sort_unstable();
+                    taker.copy(number, &gone, &mut self.out).await?;
+                }
             }
-            let mut gone = removed.get(&number).cloned().unwrap_or_default();
-            gone.sort_unstable();
-            let mut writer = self.over.writer(self.options()).map_err(|source| self.lake_error("write to", source))?;
-            search::copy_survivors(current, file, &gone, &mut writer).await?;
-            self.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
         }
         Ok(())
     }
 
     async fn add(&mut self, target: &Target, added: &[Events], maker: &Maker<'_>, lake: &Lake) -> Result<()> {
-        let mut writer = self.over.writer(self.options()).map_err(|source| self.lake_error("write to", source))?;
+        let mut writer = self.over.writer(self.options.clone()).map_err(|source| self.lake_error("write to", source))?;
         let now = lake.clock().now().timestamp_micros();
         for events in added.iter().filter(|events| events.len() > 0) {
             let rows = encode(target, events, maker, now).map_err(|error| Error::kernel(&self.state.name, error))?;
             writer.write(&rows).await.map_err(|source| self.lake_error("write to", source))?;
         }
-        self.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
+        self.out.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);
         Ok(())
     }
+}
+
+/// The numbers of the files that hold events of these scopes.
+fn of_scopes(search: &KeySearch, scopes: &'static [&'static str]) -> Vec<usize> {
+    let scope = |file: &DataFile| file.partition_values.get(SCOPE).cloned().flatten();
+    let is_of = |file: &DataFile| scope(file).is_none_or(|scope| scopes.contains(&scope.as_str()));
+    search.files().iter().enumerate().filter(|(_, file)| is_of(file)).map(|(number, _)| number).collect()
 }
 
 /// Every column of the state of a target.

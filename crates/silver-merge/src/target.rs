@@ -7,7 +7,7 @@ use tributary_lake::arrow::array::{
 };
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{Lake, Table};
+use tributary_lake::{DELETION_VECTORS_ON, Lake, Table};
 use tributary_specs::{
     Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec, check_declared,
 };
@@ -50,6 +50,8 @@ pub(crate) struct Target {
     sequence_columns: Option<Vec<String>>,
     /// The declared sequence's type.
     sequence_type: Option<DataType>,
+    /// Whether rows that go may be marked as deleted where they stand: unless the declaration forbids it.
+    pub vectors: bool,
     /// How long deletes are remembered, where it is declared: maintenance goes by it.
     pub delete_memory: Option<String>,
 }
@@ -86,6 +88,7 @@ impl Target {
             mark,
             sequence_columns: kept.filter(|_| sequence_type.is_some()),
             sequence_type,
+            vectors: keyed && spec.properties.get(DELETION_VECTORS_ON).is_none_or(|value| value == "true"),
             delete_memory: spec.properties.get(DELETE_MEMORY_SECONDS).cloned(),
         };
         let declared = target.declared(spec, &business);
@@ -123,6 +126,7 @@ impl Target {
             properties.insert(KEYS.to_owned(), key_list(spec));
             properties.insert(SEQUENCE_TYPE.to_owned(), self.sequence_name());
             properties.insert(ROW_CHANGES.to_owned(), "true".to_owned());
+            properties.entry(DELETION_VECTORS_ON.to_owned()).or_insert_with(|| "true".to_owned());
         }
         properties.insert(POLICY.to_owned(), spec.policy.word().to_owned());
         TableSpec {

@@ -1,4 +1,4 @@
-//! The files of one commit: new rows, what stays of files that lose rows, and the change feed.
+//! The files of one commit: new rows, rows that go, and the change feed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,21 +7,29 @@ use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Arr
 use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{ChangeFile, ChangeWriter, DataFile, DataWriter, NewFile, Table, WriterOptions};
+use tributary_lake::{ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, RowMarks, Table, WriterOptions};
 
 use crate::error::{Error, Result};
 use crate::plan::MergePlan;
-use crate::search::{Hits, copy_survivors};
+use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;
+
+/// Rows of the change feed that are put together at once.
+const FEED_ROWS: usize = 1 << 16;
+
+/// The property of a table with a change feed.
+const CHANGE_FEED_ON: &str = "delta.enableChangeDataFeed";
 
 /// Files on their way into a commit.
 pub(crate) struct Writes<'a> {
     table: &'a Table,
     target: &'a Target,
-    files: &'a [DataFile],
+    search: &'a KeySearch,
+    options: WriterOptions,
     rows: DataWriter,
-    feed: ChangeWriter,
-    gone: BTreeMap<usize, Vec<u32>>,
+    /// None where the table has no change feed.
+    feed: Option<ChangeWriter>,
+    gone: BTreeMap<usize, Vec<u64>>,
     /// Whether pure inserts may do without a change feed, because no slice follows.
     one_slice: bool,
     feeds_inserts: bool,
@@ -41,6 +49,7 @@ pub(crate) struct Changed {
 pub(crate) struct Files {
     pub adds: Vec<NewFile>,
     pub removes: Vec<DataFile>,
+    pub marks: Vec<RowMarks>,
     pub changes: Vec<ChangeFile>,
 }
 
@@ -52,28 +61,26 @@ impl Files {
 }
 
 impl<'a> Writes<'a> {
-    /// Writers over a snapshot and its files. `feeds_inserts` is what only a control turns off.
+    /// Writers over the snapshot that `search` looks into. `feeds_inserts` is what only a control turns off.
     ///
     /// # Errors
     /// When the table has a rule that cannot be enforced.
-    pub fn new(
-        table: &'a Table,
-        target: &'a Target,
-        files: &'a [DataFile],
-        keys: &[String],
-        one_slice: bool,
-        feeds_inserts: bool,
-    ) -> Result<Self> {
-        let rows = table.writer(options(target, keys)).map_err(|source| Error::lake("write to", table.name(), source))?;
-        let feed = table.change_writer_with(&target.columns);
-        Ok(Self { table, target, files, rows, feed, gone: BTreeMap::new(), one_slice, feeds_inserts, changed: Changed::default() })
+    pub fn new(search: &'a KeySearch, target: &'a Target, keys: &[String], one_slice: bool, feeds_inserts: bool) -> Result<Self> {
+        let table = search.table();
+        let columns = target.grows.then(|| target.columns.clone());
+        let options = WriterOptions { key_columns: keys.to_vec(), columns, ..WriterOptions::default() };
+        let rows = table.writer(options.clone()).map_err(|source| Error::lake("write to", table.name(), source))?;
+        let has_feed = table.properties().get(CHANGE_FEED_ON).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        let feed = has_feed.then(|| table.change_writer_with(&target.columns));
+        let (gone, changed) = (BTreeMap::new(), Changed::default());
+        Ok(Self { table, target, search, options, rows, feed, gone, one_slice, feeds_inserts, changed })
     }
 
-    /// Takes in what is planned for a slice; `hits` are the visible rows it was planned on.
+    /// Takes in what is planned for a slice; `found` are the visible rows it was planned on.
     ///
     /// # Errors
     /// When a row breaks a rule of the table; store errors.
-    pub async fn apply(&mut self, plan: &MergePlan, hits: &Hits) -> Result<()> {
+    pub async fn apply(&mut self, plan: &MergePlan, found: &Found) -> Result<()> {
         let table = self.table.name();
         let kernel = |error| Error::kernel(table, error);
         let write = |source| Error::lake("write to", table, source);
@@ -82,55 +89,57 @@ impl<'a> Writes<'a> {
             self.rows.write(&rows).await.map_err(write)?;
         }
         for old in plan.updated.iter().map(|(old, _)| *old).chain(plan.deleted.iter().copied()) {
-            let (file, row) = hits.places[old as usize];
+            let (file, row) = found.places[old as usize];
             self.gone.entry(file).or_default().push(row);
         }
         self.changed.inserted += plan.inserted.len() as u64;
         self.changed.updated += plan.updated.len() as u64;
         self.changed.deleted += plan.deleted.len() as u64;
+        let Some(feed) = &mut self.feed else { return Ok(()) };
         let (before, after): (Vec<u32>, Vec<u32>) = plan.updated.iter().copied().unzip();
-        let mut changes =
-            vec![(&hits.rows, before, "update_preimage"), (&rows, after, "update_postimage"), (&hits.rows, plan.deleted.clone(), "delete")];
+        let mut changes = vec![
+            (&found.rows, before.as_slice(), "update_preimage"),
+            (&rows, after.as_slice(), "update_postimage"),
+            (&found.rows, plan.deleted.as_slice(), "delete"),
+        ];
         let rows_change = !plan.updated.is_empty() || !plan.deleted.is_empty();
         if self.feeds_inserts && (rows_change || !self.one_slice) {
-            changes.push((&rows, plan.inserted.clone(), "insert"));
+            changes.push((&rows, plan.inserted.as_slice(), "insert"));
         }
-        for (from, at, change) in changes.into_iter().filter(|(_, at, _)| !at.is_empty()) {
-            let batch = change_rows(from, at, change).map_err(kernel)?;
-            self.feed.write(&batch).await.map_err(write)?;
+        for (from, at, change) in changes {
+            for at in at.chunks(FEED_ROWS) {
+                let batch = change_rows(from, at, change).map_err(kernel)?;
+                feed.write(&batch).await.map_err(write)?;
+            }
         }
         Ok(())
     }
 
-    /// Writes what stays of files that lose rows, and completes everything.
+    /// Takes out the rows that go, and completes everything.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn finish(self, keys: &[String]) -> Result<Files> {
+    pub async fn finish(self) -> Result<Files> {
         let table = self.table.name();
         let write = |source| Error::lake("write to", table, source);
-        let mut adds = self.rows.finish().await.map_err(write)?;
-        let mut removes = Vec::with_capacity(self.gone.len());
-        for (file, mut gone) in self.gone {
-            gone.sort_unstable();
-            let file = &self.files[file];
-            let mut writer = self.table.writer(options(self.target, keys)).map_err(write)?;
-            copy_survivors(self.table, file, &gone, &mut writer).await?;
-            adds.extend(writer.finish().await.map_err(write)?);
-            removes.push(file.clone());
+        let adds = self.rows.finish().await.map_err(write)?;
+        let mut out = TakenOut { adds, ..TakenOut::default() };
+        let taker = Taker { search: self.search, over: self.table, vectors: self.target.vectors, options: &self.options };
+        for (file, gone) in self.gone {
+            taker.take(file, gone, &mut out).await?;
         }
-        let written = self.feed.finish().await.map_err(write)?;
+        let written = match self.feed {
+            Some(feed) => feed.finish().await.map_err(write)?,
+            None => Vec::new(),
+        };
         let rows_change = self.changed.updated + self.changed.deleted > 0;
-        Ok(Files { adds, removes, changes: if rows_change { written } else { Vec::new() } })
+        let TakenOut { marks, removes, adds } = out;
+        Ok(Files { adds, removes, marks, changes: if rows_change { written } else { Vec::new() } })
     }
 }
 
-fn options(target: &Target, keys: &[String]) -> WriterOptions {
-    WriterOptions { key_columns: keys.to_vec(), columns: target.grows.then(|| target.columns.clone()), ..WriterOptions::default() }
-}
-
-fn change_rows(from: &RecordBatch, at: Vec<u32>, change: &str) -> Result<RecordBatch, ArrowError> {
-    let rows = take_record_batch(from, &UInt32Array::from(at))?;
+fn change_rows(from: &RecordBatch, at: &[u32], change: &str) -> Result<RecordBatch, ArrowError> {
+    let rows = take_record_batch(from, &UInt32Array::from(at.to_vec()))?;
     let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     fields.push(Field::new("_change_type", DataType::Utf8, true));
     let mut columns = rows.columns().to_vec();
