@@ -1,12 +1,13 @@
 //! The content of a file as a stream of bytes, gunzipped where the name says so.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
 
 use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use tributary_lake::object_store::{self, ObjectStoreExt};
+use tributary_lake::object_store::{self, GetResultPayload, ObjectStoreExt};
 
 use super::listing::Listed;
 use super::root::DataRoot;
@@ -14,6 +15,8 @@ use crate::{Error, Result};
 
 /// Compressed bytes handed to the inflater at a time, so that a file that inflates a thousandfold stays in bounds.
 const INFLATE_STEP: usize = 16 << 10;
+/// Bytes of a local file read at a time.
+const READ_STEP: u64 = 1 << 20;
 
 /// A file being read.
 pub(crate) struct Content {
@@ -27,7 +30,14 @@ pub(crate) struct Content {
 impl Content {
     pub(crate) async fn open(root: &DataRoot, file: &Listed) -> Result<Self> {
         let answer = root.store().get(&file.path).await.map_err(|source| Error::Read { path: file.name.clone(), source })?;
-        Ok(Self::new(file, answer.into_stream()))
+        let bytes = answer.range.end - answer.range.start;
+        Ok(Self::new(
+            file,
+            match answer.payload {
+                GetResultPayload::File(local, _) => in_steps(local, bytes),
+                GetResultPayload::Stream(stream) => stream,
+            },
+        ))
     }
 
     /// Content that was kept when the file was identified, already gunzipped.
@@ -75,6 +85,20 @@ impl Content {
         let rest = std::mem::take(inflater.get_mut());
         Ok((!rest.is_empty()).then(|| rest.into()))
     }
+}
+
+/// The first so many bytes of a local file. The store's own stream of it takes a turn of another thread for every few kilobytes.
+fn in_steps(file: File, bytes: u64) -> BoxStream<'static, Result<Bytes, object_store::Error>> {
+    let step = |mut file: io::Take<File>| async {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            file.by_ref().take(READ_STEP).read_to_end(&mut bytes)?;
+            Ok::<_, io::Error>((Bytes::from(bytes), file))
+        });
+        let (bytes, file) = read.await?.map_err(|source| object_store::Error::Generic { store: "local", source: Box::new(source) })?;
+        Ok((!bytes.is_empty()).then_some((bytes, file)))
+    };
+    stream::try_unfold(file.take(bytes), step).boxed()
 }
 
 fn damaged(path: &str, reason: &str) -> Error {

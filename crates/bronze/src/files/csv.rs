@@ -35,7 +35,7 @@ enum Place {
 }
 
 impl Place {
-    /// The place after one more byte; line ends outside quotes are the caller's.
+    /// The place after one more byte, which is no line end.
     fn after(self, byte: u8, dialect: Dialect) -> Self {
         match self {
             Self::FieldStart if byte == dialect.quote => Self::Quoted,
@@ -46,6 +46,20 @@ impl Place {
             Self::QuoteSeen if byte == dialect.quote => Self::Quoted,
             Self::QuoteSeen if byte == dialect.delimiter => Self::FieldStart,
             Self::QuoteSeen => Self::Plain,
+        }
+    }
+
+    /// The place after text without a line feed or a quote. A carriage return may be half of a line end, so it moves nothing.
+    fn after_text(self, text: &[u8], dialect: Dialect) -> Self {
+        match text.iter().rfind(|byte| **byte != b'\r') {
+            Some(last) if self != Self::Quoted => {
+                if *last == dialect.delimiter {
+                    Self::FieldStart
+                } else {
+                    Self::Plain
+                }
+            }
+            _ => self,
         }
     }
 }
@@ -71,24 +85,25 @@ impl CsvCutter {
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<Piece>) {
-        let mut begin = 0;
-        for (at, &byte) in bytes.iter().enumerate() {
-            if byte == b'\n' {
+        let (mut begin, mut at) = (0, 0);
+        while let Some(length) = memchr::memchr2(b'\n', self.dialect.quote, &bytes[at..]) {
+            let next = at + length;
+            self.place = self.place.after_text(&bytes[at..next], self.dialect);
+            if bytes[next] != b'\n' {
+                self.place = self.place.after(bytes[next], self.dialect);
+            } else {
                 self.line += 1;
                 if self.place != Place::Quoted {
-                    self.hold(&bytes[begin..at], out);
+                    self.hold(&bytes[begin..next], out);
                     self.emit(None, out);
                     self.start += 1;
                     self.record_line = self.line;
-                    begin = at + 1;
-                    continue;
+                    begin = next + 1;
                 }
             }
-            // A carriage return before the line feed is part of the line end, not text after a closing quote.
-            if byte != b'\r' || self.place == Place::Quoted {
-                self.place = self.place.after(byte, self.dialect);
-            }
+            at = next + 1;
         }
+        self.place = self.place.after_text(&bytes[at..], self.dialect);
         self.hold(&bytes[begin..], out);
     }
 
@@ -230,6 +245,40 @@ mod tests {
         let long: Vec<u8> = pieces.iter().filter(|piece| piece.fault.is_some()).flat_map(|piece| piece.bytes.clone()).collect();
         assert_eq!(String::from_utf8(long).unwrap(), "1,\"abcdefghijkl\"");
         assert_eq!(pieces.last().map(|piece| (piece.line, piece.fault, piece.bytes.as_slice())), Some((2, None, b"2,b".as_slice())));
+    }
+
+    /// The records byte by byte: line, text and whether a quote is left open.
+    fn byte_by_byte(content: &str) -> Vec<(i64, String, bool)> {
+        let (mut place, mut record_line, mut line, mut record, mut all) = (Place::FieldStart, 1, 1, String::new(), Vec::new());
+        for letter in content.chars() {
+            if letter == '\n' {
+                line += 1;
+                if place != Place::Quoted {
+                    let text = record.strip_suffix('\r').unwrap_or(&record).to_owned();
+                    all.push((record_line, text, false));
+                    record.clear();
+                    (place, record_line) = (Place::FieldStart, line);
+                    continue;
+                }
+            } else if letter != '\r' || place == Place::Quoted {
+                place = place.after(u8::try_from(letter).unwrap(), COMMA);
+            }
+            record.push(letter);
+        }
+        let open = place == Place::Quoted;
+        let text = if open { record.as_str() } else { record.strip_suffix('\r').unwrap_or(&record) };
+        all.push((record_line, text.to_owned(), open));
+        all.retain(|(_, text, _)| !text.is_empty());
+        all
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn records_end_where_a_walk_byte_by_byte_ends_them(content in "[a,\"\r\n]{0,24}", step in 1_usize..8) {
+            let found = cut(&content, 1000, step).into_iter();
+            let found: Vec<_> = found.map(|piece| (piece.line, String::from_utf8(piece.bytes).unwrap(), piece.fault.is_some())).collect();
+            proptest::prop_assert_eq!(found, byte_by_byte(&content));
+        }
     }
 
     #[test]

@@ -121,7 +121,9 @@ fn recorded() -> Result<Vec<Template>> {
     for line in lines {
         let line: Line = serde_json::from_str(&line?)?;
         let (Some(_), Some(value)) = (&line.key, &line.value) else { continue };
-        if line.topic == "shop.public.orders" && !value.contains("\"op\":\"r\"") {
+        // the first change after the connector's start has no commit before it in its `sequence`
+        let is_first = value.contains("\"sequence\":\"[null,");
+        if line.topic == "shop.public.orders" && !value.contains("\"op\":\"r\"") && !is_first {
             templates.push(Template::of(value).with_context(|| format!("an event without its numbers: {value}"))?);
         }
     }

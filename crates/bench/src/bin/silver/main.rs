@@ -1,0 +1,315 @@
+//! Changed keys into a table, beside the peer: `silver [PART..] [--rows N] [--large]`, all parts unless said.
+//!
+//! The table has `--rows` rows (10 million) of 12 columns in 50 files, once in random and once in key order; a batch changes one key
+//! in a hundred: 80 % are updates, 15 % new, 5 % deletes. What is measured is a process from start to exit: silver's engine on a
+//! change table that the batch was appended to, or delta-rs's MERGE of the same rows in a Parquet file into the same files. Each
+//! of three repetitions works on a table of its own; the lines say the medians.
+//!
+//! * **peer**: scattered and recent keys, without and with a change feed, beside delta-rs.
+//! * **feed**: what the change feed costs, also for a source that sends before-images.
+//! * **batches**: one change, a hundredth of a batch, ten batches at once, beside delta-rs; the last also under 256 MiB.
+//! * **sizes**: the same batch into a table of a tenth, five (with `--large` ten) times the rows.
+//! * **history**: SCD 2 beside SCD 1.
+//! * **sustained**: ten batches, a run each and all in one run.
+
+mod data;
+mod ours;
+mod peer;
+mod process;
+mod report;
+mod target;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use tokio::runtime::Runtime;
+
+use crate::data::{Batch, Spread};
+use crate::ours::{Policy, Run};
+use crate::process::Measured;
+use crate::target::{Order, Part, Prepared, Shape};
+
+type Measure = fn(&Bench) -> Result<()>;
+
+const PARTS: [(&str, Measure); 6] = [
+    ("peer", Bench::peer),
+    ("feed", Bench::feed),
+    ("batches", Bench::batches),
+    ("sizes", Bench::sizes),
+    ("history", Bench::history),
+    ("sustained", Bench::sustained),
+];
+const REPETITIONS: usize = 3;
+const GIB: usize = 1 << 30;
+const MIB: usize = 1 << 20;
+
+struct Options {
+    parts: Vec<String>,
+    rows: u64,
+    large: bool,
+}
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = Runtime::new()?;
+    if let ["--run", folder, policy, memory_limit, batch_by_batch] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        let policy = if *policy == "history" { Policy::History } else { Policy::Current };
+        let run = Run { policy, memory_limit: memory_limit.parse()?, batch_by_batch: *batch_by_batch == "1" };
+        return runtime.block_on(ours::run(folder.as_ref(), run));
+    }
+    let options = options(args)?;
+    peer::interpreter()?;
+    let data = data_folder()?;
+    let _running = lock(&data)?;
+    Bench { runtime, data, options }.all()
+}
+
+fn options(args: Vec<String>) -> Result<Options> {
+    let mut options = Options { parts: Vec::new(), rows: 10_000_000, large: false };
+    let mut args = args.into_iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--rows" => options.rows = args.next().context("--rows needs a number")?.replace('_', "").parse()?,
+            "--large" => options.large = true,
+            part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(arg),
+            _ => bail!("usage: silver [{}].. [--rows N] [--large]", PARTS.map(|(name, _)| name).join("|")),
+        }
+    }
+    if options.rows < 10_000 {
+        bail!("a table of less than 10000 rows measures nothing");
+    }
+    Ok(options)
+}
+
+/// Where prepared tables are kept.
+fn data_folder() -> Result<PathBuf> {
+    let built = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => std::env::current_exe()?.ancestors().nth(2).context("the program lies in no target folder")?.to_owned(),
+    };
+    let folder = built.join("bench-data");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Two at once would take each other's tables, and time.
+fn lock(folder: &Path) -> Result<std::fs::File> {
+    let file = std::fs::File::create(folder.join("lock"))?;
+    file.try_lock().context("another benchmark of silver is running")?;
+    Ok(file)
+}
+
+struct Bench {
+    runtime: Runtime,
+    data: PathBuf,
+    options: Options,
+}
+
+/// One measurement of ours.
+#[derive(Clone, Copy)]
+struct Case {
+    shape: Shape,
+    batch: Batch,
+    feed: bool,
+    memory_limit: usize,
+}
+
+impl Case {
+    fn label(&self) -> String {
+        let spread = match self.batch.spread {
+            Spread::Scattered => "scattered",
+            Spread::Recent => "recent",
+        };
+        format!("{}{spread}", if self.feed { "feed " } else { "" })
+    }
+
+    fn rows_in(&self) -> String {
+        format!("{} changes into {}", self.batch.changes, self.shape.words())
+    }
+}
+
+impl Bench {
+    fn all(&self) -> Result<()> {
+        let wanted = |part: &str| self.options.parts.is_empty() || self.options.parts.iter().any(|named| named == part);
+        for (_, part) in PARTS.iter().filter(|(name, _)| wanted(name)) {
+            part(self)?;
+        }
+        target::remove(&self.runs())
+    }
+
+    fn case(&self, order: Order, spread: Spread, feed: bool) -> Case {
+        let shape = Shape { rows: self.options.rows, files: 50, order, policy: Policy::Current };
+        let batch = Batch { spread, changes: shape.rows / 100, rows: shape.rows, number: 0, before_images: false };
+        Case { shape, batch, feed, memory_limit: GIB }
+    }
+
+    fn peer(&self) -> Result<()> {
+        for feed in [false, true] {
+            for (order, spread) in [
+                (Order::Random, Spread::Scattered),
+                (Order::Key, Spread::Scattered),
+                (Order::Key, Spread::Recent),
+                (Order::Random, Spread::Recent),
+            ] {
+                self.beside_peer(&self.case(order, spread, feed))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn feed(&self) -> Result<()> {
+        for (order, spread, before_images) in [
+            (Order::Random, Spread::Scattered, false),
+            (Order::Random, Spread::Scattered, true),
+            (Order::Key, Spread::Recent, false),
+            (Order::Key, Spread::Recent, true),
+        ] {
+            let mut case = self.case(order, spread, false);
+            case.batch.before_images = before_images;
+            let plain = self.ours(&case)?;
+            let with = self.ours(&Case { feed: true, ..case })?;
+            let images = if before_images { "with" } else { "without" };
+            let label = format!("cost of the feed {}, source {images} before-images, {}", case.label(), case.rows_in());
+            report::compared(&label, case.batch.changes, ("without", &plain), ("with", &with));
+        }
+        Ok(())
+    }
+
+    fn batches(&self) -> Result<()> {
+        for changes in [1, self.options.rows / 10_000, self.options.rows / 10] {
+            let mut case = self.case(Order::Random, Spread::Scattered, false);
+            case.batch.changes = changes;
+            self.beside_peer(&case)?;
+        }
+        let mut case = self.case(Order::Random, Spread::Scattered, true);
+        case.batch.changes = self.options.rows / 10;
+        case.memory_limit = 256 * MIB;
+        let took = self.ours(&case)?;
+        let ratio = (256 + 150) as f64 * MIB as f64 / took.peak_bytes as f64;
+        let words = report::words("ours", case.batch.changes, &took);
+        println!("peak of {} {} under 256 MiB: {words}; allowed 406 MiB; ratio {ratio:.2}", case.label(), case.rows_in());
+        Ok(())
+    }
+
+    fn sizes(&self) -> Result<()> {
+        let rows = self.options.rows;
+        let mut sizes = vec![rows / 10, rows * 5];
+        sizes.extend(self.options.large.then_some(rows * 10));
+        for (order, spread) in [(Order::Random, Spread::Scattered), (Order::Key, Spread::Recent)] {
+            for feed in [false, true] {
+                let case = self.case(order, spread, feed);
+                let base = self.ours(&case)?;
+                for rows in &sizes {
+                    let mut other = case;
+                    (other.shape.rows, other.batch.rows) = (*rows, *rows);
+                    other.shape.files = (rows * 50 / self.options.rows).max(5);
+                    let took = self.ours(&other)?;
+                    let (small, large) = if *rows < case.shape.rows { (&took, &base) } else { (&base, &took) };
+                    let label = format!("growth {}, {} and {}", case.label(), case.shape.words(), other.shape.words());
+                    report::compared(&label, case.batch.changes, ("fewer rows", small), ("more rows", large));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn history(&self) -> Result<()> {
+        for (order, spread) in [(Order::Random, Spread::Scattered), (Order::Key, Spread::Recent)] {
+            for feed in [false, true] {
+                let current = self.case(order, spread, feed);
+                let mut history = current;
+                history.shape.policy = Policy::History;
+                let (one, two) = (self.ours(&current)?, self.ours(&history)?);
+                let label = format!("history {}, {}", current.label(), current.rows_in());
+                report::compared(&label, current.batch.changes, ("scd2", &two), ("scd1", &one));
+            }
+        }
+        Ok(())
+    }
+
+    fn sustained(&self) -> Result<()> {
+        for feed in [false, true] {
+            let case = self.case(Order::Random, Spread::Scattered, feed);
+            let batches: Vec<Batch> = (0..10).map(|number| Batch { number, ..case.batch }).collect();
+            let run = Run { policy: Policy::Current, memory_limit: case.memory_limit, batch_by_batch: true };
+            let folder = self.runs();
+            let prepared = self.prepared(case.shape)?;
+
+            prepared.copy(Part::Lake { feed }, &folder)?;
+            let mut took = Vec::new();
+            for batch in &batches {
+                self.append(&folder, &[*batch])?;
+                took.push(ours::measure(&folder, run, &[*batch])?);
+                report::repetition(&format!("sustained {}", case.label()), took.len(), "ours", batch.changes, &took[took.len() - 1]);
+            }
+            let label = format!("sustained {}, ten runs, the last and the first of {}", case.label(), case.rows_in());
+            report::compared(&label, case.batch.changes, ("first", &took[0]), ("last", &took[9]));
+
+            prepared.copy(Part::Lake { feed }, &folder)?;
+            self.append(&folder, &batches)?;
+            let took = ours::measure(&folder, run, &batches)?;
+            let changes: u64 = batches.iter().map(|batch| batch.changes).sum();
+            let (rate, wanted) = (changes as f64 / took.seconds, if feed { 35_000.0 } else { 60_000.0 });
+            let words = report::words("ours", changes, &took);
+            println!(
+                "sustained {}, ten commits of one run, {}: {words}; {rate:.0} changes/s of {wanted:.0}; ratio {:.2}",
+                case.label(),
+                case.rows_in(),
+                rate / wanted
+            );
+        }
+        Ok(())
+    }
+
+    fn prepared(&self, shape: Shape) -> Result<Prepared> {
+        self.runtime.block_on(Prepared::of(&self.data, shape))
+    }
+
+    fn append(&self, folder: &Path, batches: &[Batch]) -> Result<()> {
+        self.runtime.block_on(async {
+            let lake = ours::open(folder, usize::MAX)?;
+            for batch in batches {
+                ours::append(&lake, batch).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.data.join("run")
+    }
+
+    /// Repetitions of ours.
+    fn ours(&self, case: &Case) -> Result<Measured> {
+        let prepared = self.prepared(case.shape)?;
+        let all = (1..=REPETITIONS).map(|number| self.ours_once(case, &prepared, number)).collect::<Result<Vec<_>>>()?;
+        Ok(report::median(&all))
+    }
+
+    fn ours_once(&self, case: &Case, prepared: &Prepared, number: usize) -> Result<Measured> {
+        let folder = self.runs();
+        prepared.copy(Part::Lake { feed: case.feed }, &folder)?;
+        self.append(&folder, &[case.batch])?;
+        let run = Run { policy: case.shape.policy, memory_limit: case.memory_limit, batch_by_batch: false };
+        let took = ours::measure(&folder, run, &[case.batch])?;
+        report::repetition(&format!("{}, {}", case.label(), case.rows_in()), number, "ours", case.batch.changes, &took);
+        Ok(took)
+    }
+
+    /// Repetitions of ours and the peer, in turn.
+    fn beside_peer(&self, case: &Case) -> Result<()> {
+        let prepared = self.prepared(case.shape)?;
+        let label = format!("{} delta-rs, {}", case.label(), case.rows_in());
+        let (mut ours, mut peers) = (Vec::new(), Vec::new());
+        for number in 1..=REPETITIONS {
+            ours.push(self.ours_once(case, &prepared, number)?);
+            let folder = self.runs();
+            prepared.copy(Part::Peer { feed: case.feed }, &folder)?;
+            let took = peer::measure(&folder, &case.batch)?;
+            report::repetition(&label, number, "delta-rs", case.batch.changes, &took);
+            peers.push(took);
+        }
+        report::compared(&label, case.batch.changes, ("ours", &report::median(&ours)), ("delta-rs", &report::median(&peers)));
+        Ok(())
+    }
+}

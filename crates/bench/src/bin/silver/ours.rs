@@ -1,0 +1,149 @@
+//! Silver's engine on a lake of its own, in a process of its own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use tributary_cdc_decode::Decoder;
+use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Stores, WriterOptions};
+use tributary_silver_merge::Options;
+use tributary_specs::{Pipeline, SilverSpec, TableName, TableSpec};
+
+use crate::data::{Batch, Kinds};
+use crate::process::{self, Measured};
+use crate::target;
+
+/// The change table.
+pub const BRONZE: &str = "bronze.orders";
+
+/// Which table is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    Current,
+    History,
+}
+
+impl Policy {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Current => "scd_type1",
+            Self::History => "{ scd_type2: {} }",
+        }
+    }
+}
+
+/// What a run is given beside its lake.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    pub policy: Policy,
+    /// As of `tributary --memory-limit`.
+    pub memory_limit: usize,
+    /// One commit for each batch, in one process.
+    pub batch_by_batch: bool,
+}
+
+/// What a run says at its end.
+#[derive(Debug, Serialize, Deserialize)]
+struct Outcome {
+    inserted: u64,
+    updated: u64,
+    deleted: u64,
+}
+
+fn pipeline(policy: Policy) -> Result<Pipeline> {
+    let text = format!(
+        "name: bench
+feeds:
+  - name: shop_orders
+    table: {BRONZE}
+    source: {{ kafka: {{ topics: [shop.public.orders] }} }}
+    keys: [order_id]
+    columns:
+      - {{ name: order_id, type: long }}
+      - {{ name: customer_id, type: long }}
+      - {{ name: store_id, type: integer }}
+      - {{ name: quantity, type: integer }}
+      - {{ name: price, type: \"decimal(12,2)\" }}
+      - {{ name: amount, type: \"decimal(12,2)\" }}
+      - {{ name: placed_at, type: timestamp }}
+      - {{ name: updated_at, type: timestamp }}
+      - {{ name: ship_day, type: date }}
+      - {{ name: status, type: string }}
+      - {{ name: note, type: string }}
+silver:
+  - {{ table: silver.orders, sources: [{BRONZE}], keys: [order_id], policy: {} }}
+",
+        policy.word()
+    );
+    Pipeline::from_yaml("bench.yml", &text).context("the bench's own pipeline")
+}
+
+fn spec(policy: Policy) -> Result<SilverSpec> {
+    pipeline(policy)?.silver.pop().context("the bench's pipeline has no silver table")
+}
+
+/// The lake in a folder.
+pub fn open(folder: &Path, memory_limit: usize) -> Result<Lake> {
+    Ok(Lake::open(Stores::local(folder)?, LakeOptions { memory_limit, ..LakeOptions::default() })?)
+}
+
+/// Makes the change table, empty; returns what the dataset's table is made with.
+pub async fn declared(lake: &Lake, policy: Policy) -> Result<TableSpec> {
+    let pipeline = pipeline(policy)?;
+    let columns = Decoder::new(&pipeline.feeds[0])?.columns();
+    lake.create(&TableSpec::new(pipeline.feeds[0].table.clone(), columns)).await?;
+    let declared = tributary_silver_merge::table_spec(lake, &spec(policy)?, &Options::default()).await?;
+    declared.context("silver declares no table")
+}
+
+/// Appends a batch to the change table.
+pub async fn append(lake: &Lake, batch: &Batch) -> Result<()> {
+    let table = lake.table(&BRONZE.parse::<TableName>()?).await?.context("the change table is not there")?;
+    let mut writer = table.writer(WriterOptions::default())?;
+    writer.write(&batch.bronze()?).await?;
+    match table.commit(Commit { adds: writer.finish().await?, ..Commit::default() }).await? {
+        CommitOutcome::Committed { .. } => Ok(()),
+        other => bail!("the changes were not appended: {other:?}"),
+    }
+}
+
+/// A run in a process of its own, from start to exit; it must do what the batches say.
+pub fn measure(folder: &Path, run: Run, batches: &[Batch]) -> Result<Measured> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--run").arg(folder).arg(match run.policy {
+        Policy::Current => "current",
+        Policy::History => "history",
+    });
+    command.arg(run.memory_limit.to_string()).arg(if run.batch_by_batch { "1" } else { "0" });
+    let (mut measured, printed) = process::measure(&mut command)?;
+    let outcome: Outcome = serde_json::from_str(&printed).with_context(|| format!("a run said `{printed}`"))?;
+    let sum = |of: fn(&Kinds) -> u64| batches.iter().map(|batch| of(&batch.kinds())).sum::<u64>();
+    let wanted = match run.policy {
+        Policy::Current => [sum(|kinds| kinds.inserted), sum(|kinds| kinds.updated), sum(|kinds| kinds.deleted)],
+        // an update ends a version and begins one, a delete ends one
+        Policy::History => [sum(|kinds| kinds.inserted + kinds.updated), sum(|kinds| kinds.updated + kinds.deleted), 0],
+    };
+    if [outcome.inserted, outcome.updated, outcome.deleted] != wanted {
+        bail!("a run did {outcome:?}; inserted, updated, deleted should be {wanted:?}");
+    }
+    measured.bytes_written = target::bytes_written(&folder.join("main/silver"))?;
+    let state = folder.join("main/_state");
+    if fs::exists(&state)? {
+        measured.bytes_written += target::bytes_written(&state)?;
+    }
+    Ok(measured)
+}
+
+/// What that process does.
+pub async fn run(folder: &Path, run: Run) -> Result<()> {
+    let lake = open(folder, run.memory_limit)?;
+    let source_versions_max = run.batch_by_batch.then_some(1);
+    // as the program deals its limit: half to the queries, half to the engine
+    let options = Options { memory_limit: run.memory_limit / 2, source_versions_max, ..Options::default() };
+    let report = tributary_silver_merge::run(&lake, &spec(run.policy)?, &options).await?;
+    let outcome = Outcome { inserted: report.rows_inserted, updated: report.rows_updated, deleted: report.rows_deleted };
+    println!("{}", serde_json::to_string(&outcome)?);
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A process and what it took.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+/// What one run took.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured {
+    pub seconds: f64,
+    /// User and system time of the process and its threads.
+    pub cpu_seconds: f64,
+    pub peak_bytes: u64,
+    /// Bytes of new files.
+    pub bytes_written: u64,
+}
+
+/// Runs the command to its end, which must be a good one; returns what it took and what it printed.
+pub fn measure(command: &mut Command) -> Result<(Measured, String)> {
+    let before = children_seconds()?;
+    let started = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().with_context(|| format!("starting {command:?}"))?;
+    let mut output = child.stdout.take().context("a child without output")?;
+    let printed = thread::spawn(move || {
+        let mut text = String::new();
+        output.read_to_string(&mut text).map(|_| text)
+    });
+    let mut peak_bytes = 0;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        // grows only, so the last look before the end is the peak to within one interval
+        peak_bytes = peak_bytes.max(high_water(child.id()).unwrap_or(0));
+        thread::sleep(Duration::from_millis(2));
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    let printed = printed.join().map_err(|_| anyhow!("reading the output of {command:?} panicked"))??;
+    Ok((Measured { seconds, cpu_seconds: children_seconds()? - before, peak_bytes, bytes_written: 0 }, printed))
+}
+
+/// `VmHWM` of a process.
+fn high_water(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// User and system seconds of the children that have ended, in steps of the kernel's clock (10 ms).
+fn children_seconds() -> Result<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit(')').next().context("no name in /proc/self/stat")?;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("no times in /proc/self/stat")?.parse::<f64>()?) };
+    Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
+}

@@ -1,0 +1,232 @@
+//! Tables as a long life of the dataset would have left them, made once and kept; each run gets a copy of its own by hard links.
+//!
+//! ```text
+//! <CARGO_TARGET_DIR>/bench-data/silver-<rows>-<order>-<policy>-<seed>-<shape>/
+//!     feed/       a lake: bronze.orders, still empty, and silver.orders at its version
+//!     plain/      the same without a change feed
+//!     peer-feed/  the files of silver.orders as a table that delta-rs writes to
+//!     peer-plain/ the same without a change feed
+//! ```
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
+use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Progress, Table, WriterOptions};
+use tributary_specs::TableSpec;
+
+use crate::data::{self, Random, SEED};
+use crate::ours::{self, Policy};
+
+/// In which order the rows of a table lie in its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Random,
+    Key,
+}
+
+/// Which table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    pub rows: u64,
+    pub files: u64,
+    pub order: Order,
+    pub policy: Policy,
+}
+
+impl Shape {
+    /// As it is printed.
+    pub fn words(&self) -> String {
+        let order = match self.order {
+            Order::Random => "random order",
+            Order::Key => "key order",
+        };
+        format!("{} rows in {order}", self.rows)
+    }
+}
+
+/// One of the folders of a prepared table.
+#[derive(Debug, Clone, Copy)]
+pub enum Part {
+    Lake { feed: bool },
+    Peer { feed: bool },
+}
+
+impl Part {
+    fn folder(self) -> &'static str {
+        match self {
+            Self::Lake { feed: true } => "feed",
+            Self::Lake { feed: false } => "plain",
+            Self::Peer { feed: true } => "peer-feed",
+            Self::Peer { feed: false } => "peer-plain",
+        }
+    }
+}
+
+/// Where silver's table is in a lake, and bronze's.
+pub const SILVER: &str = "main/silver/orders";
+
+/// A table that is there.
+#[derive(Debug)]
+pub struct Prepared {
+    folder: PathBuf,
+}
+
+impl Prepared {
+    /// Makes the table, or finds it made.
+    pub async fn of(data: &Path, shape: Shape) -> Result<Self> {
+        let scratch = data.join("making");
+        remove(&scratch)?;
+        let lake = ours::open(&scratch.join("feed"), usize::MAX)?;
+        let spec = ours::declared(&lake, shape.policy).await?;
+        let mut hasher = DefaultHasher::new();
+        format!("{spec:?}").hash(&mut hasher);
+        let Shape { rows, files, order, policy } = shape;
+        let folder = data.join(format!("silver-{rows}-{files}-{order:?}-{policy:?}-{SEED}-{:016x}", hasher.finish()).to_lowercase());
+        if !folder.is_dir() {
+            eprintln!("making a table of {}", shape.words());
+            fill(&lake, &spec, shape).await?;
+            without_feed(&scratch)?;
+            for feed in [true, false] {
+                peer(&scratch, feed)?;
+            }
+            fs::rename(&scratch, &folder)?;
+        }
+        Ok(Self { folder })
+    }
+
+    /// A copy of a part of it, by hard links: nothing ever writes to a file that is there.
+    pub fn copy(&self, part: Part, to: &Path) -> Result<()> {
+        remove(to)?;
+        link_all(&self.folder.join(part.folder()), to)
+    }
+}
+
+/// Writes the rows, file by file, in one commit at the source's first version.
+async fn fill(lake: &Lake, spec: &TableSpec, shape: Shape) -> Result<()> {
+    let table = lake.create(spec).await?;
+    let mut indexes: Vec<u32> = (0..u32::try_from(shape.rows)?).collect();
+    if shape.order == Order::Random {
+        Random::new(shape.rows).shuffle(&mut indexes);
+    }
+    let mut adds = Vec::new();
+    for part in indexes.chunks(shape.rows.div_ceil(shape.files) as usize) {
+        let options =
+            WriterOptions { file_bytes_target: Some(u64::MAX), key_columns: vec!["order_id".to_owned()], ..WriterOptions::default() };
+        let mut writer = table.writer(options)?;
+        for rows in part.chunks(65_536) {
+            writer.write(&first_rows(&table, rows)?).await?;
+        }
+        adds.extend(writer.finish().await?);
+    }
+    let progress = vec![Progress { app_id: format!("tributary:source:{}", ours::BRONZE), expected: None, version: 0 }];
+    match table.commit(Commit { operation: Operation::Merge, adds, progress, ..Commit::default() }).await? {
+        CommitOutcome::Committed { .. } => Ok(()),
+        other => bail!("the table was not filled: {other:?}"),
+    }
+}
+
+/// Rows as a snapshot of the source left them.
+fn first_rows(table: &Table, indexes: &[u32]) -> Result<RecordBatch> {
+    let keys: Vec<i64> = indexes.iter().map(|index| data::key(u64::from(*index))).collect();
+    let orders = data::orders(&keys, 0)?;
+    let mut fields: Vec<Field> = orders.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    let mut columns = orders.columns().to_vec();
+    for name in ["__position", "__START_AT"] {
+        if table.schema().column_with_name(name).is_some() {
+            fields.push(Field::new(name, DataType::Utf8, true));
+            columns.push(Arc::new(StringArray::from(vec![data::SNAPSHOT_POSITION; keys.len()])) as ArrayRef);
+        }
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// The lake once more, its table as one that others made without a change feed.
+fn without_feed(made: &Path) -> Result<()> {
+    let plain = made.join("plain");
+    link_all(&made.join("feed"), &plain)?;
+    let first = log_file(&plain.join(SILVER), 0);
+    let text = fs::read_to_string(&first)?;
+    let changed = text.replace(r#""delta.enableChangeDataFeed":"true""#, r#""delta.enableChangeDataFeed":"false""#);
+    if changed == text {
+        bail!("the table does not say that it has a change feed");
+    }
+    fs::remove_file(&first)?; // or the other lake's would change with it
+    Ok(fs::write(first, changed)?)
+}
+
+/// The same files as a table without the features that delta-rs refuses.
+fn peer(made: &Path, feed: bool) -> Result<()> {
+    let (from, to) = (made.join("feed").join(SILVER), made.join(Part::Peer { feed }.folder()));
+    link_all(&from, &to)?;
+    let log = to.join("_delta_log");
+    let mut actions = BTreeMap::<&str, Vec<Value>>::new();
+    for version in 0..2 {
+        for line in fs::read_to_string(log_file(&to, version))?.lines() {
+            let action: Value = serde_json::from_str(line)?;
+            for kind in ["metaData", "add"] {
+                if let Some(found) = action.get(kind) {
+                    actions.entry(kind).or_default().push(found.clone());
+                }
+            }
+        }
+    }
+    fs::remove_dir_all(&log)?;
+    fs::create_dir(&log)?;
+    let mut metadata = actions.get("metaData").and_then(|found| found.first()).context("the table has no metadata")?.clone();
+    metadata["configuration"] = if feed { json!({ "delta.enableChangeDataFeed": "true" }) } else { json!({}) };
+    let mut lines = vec![
+        json!({ "protocol": { "minReaderVersion": 1, "minWriterVersion": if feed { 4 } else { 2 } } }).to_string(),
+        json!({ "metaData": metadata }).to_string(),
+    ];
+    lines.extend(actions.remove("add").unwrap_or_default().into_iter().map(|add| json!({ "add": add }).to_string()));
+    Ok(fs::write(log_file(&to, 0), lines.join("\n") + "\n")?)
+}
+
+fn log_file(table: &Path, version: u64) -> PathBuf {
+    table.join("_delta_log").join(format!("{version:020}.json"))
+}
+
+fn link_all(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            link_all(&entry.path(), &target)?;
+        } else {
+            fs::hard_link(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a folder that may not be there.
+pub fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).with_context(|| format!("removing {}", folder.display())),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of the files below a folder that are no links to a prepared table's.
+pub fn bytes_written(folder: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            bytes += bytes_written(&entry.path())?;
+        } else if metadata.nlink() == 1 {
+            bytes += metadata.len();
+        }
+    }
+    Ok(bytes)
+}
