@@ -55,7 +55,7 @@ _e2e-built:
     tests/services/install.sh core
     scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-e2e --bins
 
-# Run one benchmark (release build): decode, bronze.
+# Run one benchmark (release build): decode, bronze, silver.
 bench NAME *ARGS:
     scripts/bench {{NAME}} {{ARGS}}
 

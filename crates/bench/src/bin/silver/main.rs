@@ -151,7 +151,8 @@ impl Bench {
                 (Order::Key, Spread::Recent),
                 (Order::Random, Spread::Recent),
             ] {
-                self.beside_peer(&self.case(order, spread, feed))?;
+                let case = self.case(order, spread, feed);
+                self.beside_peer(&format!("{} delta-rs", case.label()), &case)?;
             }
         }
         Ok(())
@@ -179,7 +180,7 @@ impl Bench {
         for changes in [1, self.options.rows / 10_000, self.options.rows / 10] {
             let mut case = self.case(Order::Random, Spread::Scattered, false);
             case.batch.changes = changes;
-            self.beside_peer(&case)?;
+            self.beside_peer(&format!("batch of {changes} delta-rs, scattered"), &case)?;
         }
         let mut case = self.case(Order::Random, Spread::Scattered, true);
         case.batch.changes = self.options.rows / 10;
@@ -292,24 +293,25 @@ impl Bench {
         self.append(&folder, &[case.batch])?;
         let run = Run { policy: case.shape.policy, memory_limit: case.memory_limit, batch_by_batch: false };
         let took = ours::measure(&folder, run, &[case.batch])?;
-        report::repetition(&format!("{}, {}", case.label(), case.rows_in()), number, "ours", case.batch.changes, &took);
+        let name = if case.shape.policy == Policy::History { "ours, scd2" } else { "ours" };
+        report::repetition(&format!("{}, {}", case.label(), case.rows_in()), number, name, case.batch.changes, &took);
         Ok(took)
     }
 
     /// Repetitions of ours and the peer, in turn.
-    fn beside_peer(&self, case: &Case) -> Result<()> {
+    fn beside_peer(&self, name: &str, case: &Case) -> Result<()> {
         let prepared = self.prepared(case.shape)?;
-        let label = format!("{} delta-rs, {}", case.label(), case.rows_in());
+        let label = format!("{name}, {}", case.rows_in());
         let (mut ours, mut peers) = (Vec::new(), Vec::new());
         for number in 1..=REPETITIONS {
             ours.push(self.ours_once(case, &prepared, number)?);
             let folder = self.runs();
             prepared.copy(Part::Peer { feed: case.feed }, &folder)?;
             let took = peer::measure(&folder, &case.batch)?;
-            report::repetition(&label, number, "delta-rs", case.batch.changes, &took);
+            report::repetition(&label, number, "peer", case.batch.changes, &took);
             peers.push(took);
         }
-        report::compared(&label, case.batch.changes, ("ours", &report::median(&ours)), ("delta-rs", &report::median(&peers)));
+        report::compared(&label, case.batch.changes, ("ours", &report::median(&ours)), ("peer", &report::median(&peers)));
         Ok(())
     }
 }

@@ -111,6 +111,7 @@ pub async fn append(lake: &Lake, batch: &Batch) -> Result<()> {
 
 /// A run in a process of its own, from start to exit; it must do what the batches say.
 pub fn measure(folder: &Path, run: Run, batches: &[Batch]) -> Result<Measured> {
+    let bytes_before = bytes_written(folder)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--run").arg(folder).arg(match run.policy {
         Policy::Current => "current",
@@ -128,12 +129,15 @@ pub fn measure(folder: &Path, run: Run, batches: &[Batch]) -> Result<Measured> {
     if [outcome.inserted, outcome.updated, outcome.deleted] != wanted {
         bail!("a run did {outcome:?}; inserted, updated, deleted should be {wanted:?}");
     }
-    measured.bytes_written = target::bytes_written(&folder.join("main/silver"))?;
-    let state = folder.join("main/_state");
-    if fs::exists(&state)? {
-        measured.bytes_written += target::bytes_written(&state)?;
-    }
+    measured.bytes_written = bytes_written(folder)? - bytes_before;
     Ok(measured)
+}
+
+/// Of the dataset's table and what silver keeps beside it.
+fn bytes_written(lake: &Path) -> Result<u64> {
+    let state = lake.join("main/_state");
+    let kept = if fs::exists(&state)? { target::bytes_written(&state)? } else { 0 };
+    Ok(target::bytes_written(&lake.join("main/silver"))? + kept)
 }
 
 /// What that process does.
