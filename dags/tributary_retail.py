@@ -7,8 +7,12 @@ no clean-up, and a run that was killed is made good by the next.
   all the same (they skip by themselves), so that work a failed run left behind is taken up.
 - Exit 1 and 4 (a retry may help) are retried with back-off. Exit 2 (a person must change something) and 3 (an expectation
   with FAIL) fail at once, without retries: the message in the log names the table and the next command.
-- Backfill: trigger with `{"starting_version": 0, "only": "silver.orders"}`. A starting version counts only for a table that
-  has no position yet, so a backfill never moves a position back.
+- Backfill of silver and gold: trigger with `{"starting_version": 0, "only": "silver.orders"}`. A starting version counts only
+  for a table that has no position yet.
+- Backfill of bronze by offsets: trigger with `{"only": "bronze.orders_again", "starting_offsets": "shop.orders:0=1200",
+  "ending_offsets": "shop.orders:0=5000"}`. Only the partitions named are read. A table without a position of a partition begins at
+  its starting offset; one that stands within the range goes on from there, so that a retry after a kill takes up what is left; one
+  that stands outside is refused. No backfill moves a position back.
 
 Settings come from the environment of the worker: `TRIBUTARY_WAREHOUSE`, `TRIBUTARY_KAFKA_BOOTSTRAP` and the rest of
 docs/reference/settings.md; `TRIBUTARY_PIPELINE` names the pipeline file. The programs are looked for in `LAYER_PROGRAMS`, else on
@@ -35,6 +39,10 @@ def run(layer: str, params: dict) -> None:
         command += ["--only", params["only"]]
     if params["starting_version"] is not None and layer != "bronze":
         command += ["--starting-version", str(params["starting_version"])]
+    if layer == "bronze":
+        for name in ("starting_offsets", "ending_offsets"):
+            if params[name]:
+                command += [f"--{name.replace('_', '-')}", params[name]]
     code = subprocess.run(command, check=False).returncode
     if code == NOTHING_NEW:
         raise AirflowSkipException(f"{layer}: nothing new")
@@ -53,6 +61,8 @@ def run(layer: str, params: dict) -> None:
     params={
         "only": Param("", type="string", description="only these tables, separated by commas"),
         "starting_version": Param(None, type=["null", "integer"], minimum=0, description="source version for tables without a position"),
+        "starting_offsets": Param("", type="string", description="topic:partition=offset, separated by commas: where bronze begins"),
+        "ending_offsets": Param("", type="string", description="topic:partition=offset, separated by commas: where bronze ends"),
     },
     doc_md=__doc__,
     tags=["tributary"],

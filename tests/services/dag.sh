@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the DAG of dags/ in a real Airflow, on the retail pipeline of the recorded files: once green, once with bronze killed by
-# SIGKILL at its first attempt (retried, then green), once with nothing new (every task skipped). Ends with one line of counts.
+# SIGKILL at its first attempt (retried, then green), once with nothing new (every task skipped), once with a backfill of offsets that no
+# feed reads (refused at once). Ends with one line of counts.
 #   dag.sh [FOLDER OF THE BINARIES], by default $CARGO_TARGET_DIR/debug
 set -euo pipefail
 root="$(cd "$(dirname "$0")/../.." && pwd)"
@@ -24,7 +25,7 @@ head -n 12000 "$work/all.jsonl" > "$work/raw/shop/part-1.jsonl"
 
 # turn NAME BINARIES: one run of the DAG; prints the states of its tasks, "bronze=success gold=success silver=success"
 turn() {
-  LAYER_PROGRAMS="$2" airflow dags test tributary_retail "2026-01-0$turns" > "$work/$1.log" 2>&1 || true
+  LAYER_PROGRAMS="$2" airflow dags test tributary_retail "2026-01-0$turns" --conf "${CONF:-{\}}" > "$work/$1.log" 2>&1 || true
   python3 - "$AIRFLOW_HOME/airflow.db" <<'PY'
 import sqlite3, sys
 rows = sqlite3.connect(sys.argv[1]).execute(
@@ -57,4 +58,9 @@ grep -q "exit code 137" "$work/killed.log" || { echo "killed: bronze was not kil
 
 turns=3
 expect nothing-new "$(turn nothing-new "$binaries")" "bronze=skipped gold=skipped silver=skipped"
-echo "airflow: 3 runs of the DAG, 9 tasks: green, killed and retried, skipped"
+
+turns=4
+export CONF='{"starting_offsets": "elsewhere:0=5", "ending_offsets": "elsewhere:0=9"}'
+expect backfill "$(turn backfill "$binaries")" "bronze=failed gold=upstream_failed silver=upstream_failed"
+grep -q "topic \`elsewhere\`" "$work/backfill.log" || { echo "backfill: the offsets did not reach bronze"; exit 1; }
+echo "airflow: 4 runs of the DAG, 12 tasks: green, killed and retried, skipped, a backfill refused"

@@ -319,6 +319,16 @@ pub enum Error {
         /// What it says; no secrets.
         reason: String,
     },
+    /// A range of offsets cannot be read as it was asked for: the table is short of it or past it, or there is no such partition.
+    ///
+    /// Correct `starting_offsets` and `ending_offsets`, or read the range into a table that has no position of the partition.
+    #[error("{place} cannot be read as asked: {reason}")]
+    Range {
+        /// The topic, its partition, the feed.
+        place: String,
+        /// Why not, with the positions.
+        reason: String,
+    },
     /// No feed can be proposed: the file cannot be read, or none of the first records is a row.
     ///
     /// Give a file or topic that holds rows, and the format with `--format` where the file's name does not tell it.
@@ -395,6 +405,7 @@ impl Fault for Error {
             | Self::RegistrySettings { .. }
             | Self::RegistryRefused { .. }
             | Self::NoProposal { .. }
+            | Self::Range { .. }
             | Self::Ledger { .. } => FaultClass::BadInput,
         }
     }
@@ -431,6 +442,7 @@ impl Fault for Error {
             Self::RegistryAway { .. } => "BR0027",
             Self::RegistryRefused { .. } => "BR0028",
             Self::NoProposal { .. } => "BR0030",
+            Self::Range { .. } => "BR0031",
             Self::Decode { source, .. } => return source.code(),
             Self::Lake { source, .. } => return source.code(),
         })

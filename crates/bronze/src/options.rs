@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tributary_specs::TableName;
+use tributary_specs::{SourceFeed, TableName};
 
 use crate::files::DataRoot;
 use crate::kafka::Consumers;
@@ -75,6 +75,11 @@ impl Options {
         }
     }
 
+    /// Whether a feed is run.
+    pub(crate) fn runs(&self, feed: &SourceFeed) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(&feed.name))
+    }
+
     /// The quarantine table of a feed.
     pub fn quarantine_of(&self, feed: &str) -> TableName {
         TableName::new(&self.quarantine_schema, feed)
@@ -119,6 +124,11 @@ pub struct KafkaOptions {
     pub registry_auth: Option<String>,
     /// The registries opened so far, so that a schema is asked for once; one is kept for all rounds.
     pub registries: Arc<Registries>,
+    /// Where partitions, by topic and number, begin for which the table has no position. With any offset here or in
+    /// [`Self::ending_offsets`] only the partitions named are read, by drains alone.
+    pub starting_offsets: BTreeMap<(String, i32), i64>,
+    /// Where partitions end, before the ends they have: the offset after the last record that is read.
+    pub ending_offsets: BTreeMap<(String, i32), i64>,
     /// How long a drain waits for an answer before it fails; a round of a continuous run waits a sixth of it, and goes on trying.
     pub patience: Duration,
     /// Whether runs are drains, or the rounds of a continuous run.
@@ -134,6 +144,8 @@ impl Default for KafkaOptions {
             registry: None,
             registry_auth: None,
             registries: Arc::default(),
+            starting_offsets: BTreeMap::new(),
+            ending_offsets: BTreeMap::new(),
             patience: Duration::from_secs(30),
             mode: KafkaMode::Drain,
         }
@@ -148,6 +160,8 @@ impl Debug for KafkaOptions {
             .field("properties", &self.properties.keys())
             .field("registry", &self.registry)
             .field("registry_auth", &self.registry_auth.as_ref().map(|_| "…"))
+            .field("starting_offsets", &self.starting_offsets)
+            .field("ending_offsets", &self.ending_offsets)
             .field("patience", &self.patience)
             .field("mode", &self.mode)
             .finish()

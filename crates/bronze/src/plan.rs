@@ -11,6 +11,8 @@ use tributary_specs::{Decode, FileFormat, FileSource, KafkaSource, Source, Sourc
 
 use crate::files::{CutRules, Dialect, Identity, Listed, Pattern};
 use crate::ledger::{ContentId, Ledger};
+#[cfg(feature = "kafka")]
+use crate::options::KafkaOptions;
 use crate::options::{OnGap, Options};
 use crate::{Error, PartitionBounds, Result};
 
@@ -269,6 +271,67 @@ pub(crate) fn start(position: Option<i64>, bounds: PartitionBounds, on_gap: OnGa
     }
 }
 
+/// The offsets that a run was asked to read of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Range {
+    /// Where to begin while the table has no position.
+    pub from: Option<i64>,
+    /// Where to end, before the end there is.
+    pub until: Option<i64>,
+}
+
+impl Range {
+    /// What was asked for of a partition; none = it is not to be read.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn of(options: &KafkaOptions, topic: &str, partition: i32) -> Option<Self> {
+        let place = (topic.to_owned(), partition);
+        let range = Self { from: options.starting_offsets.get(&place).copied(), until: options.ending_offsets.get(&place).copied() };
+        (range != Self::default() || !is_asked(options)).then_some(range)
+    }
+
+    /// Why a table at this position cannot read the range: it would pass over records, or go back.
+    pub(crate) fn refusal(self, position: Option<i64>) -> Option<String> {
+        match (self, position) {
+            (Self { from: Some(from), until: Some(until) }, _) if from > until => {
+                Some(format!("its starting offset {from} is past its ending offset {until}"))
+            }
+            (Self { from: Some(from), .. }, Some(position)) if position < from => {
+                Some(format!("the table stands at {position}, and what lies between that and {from} would never be read"))
+            }
+            (Self { until: Some(until), .. }, Some(position)) if position > until => {
+                Some(format!("the table stands at {position}, past {until}, and a position never goes back: read it into another table"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What a person should know who asked for it.
+    pub(crate) fn remark(self, position: Option<i64>, bounds: PartitionBounds) -> Option<String> {
+        match (self, position) {
+            (Self { until: Some(until), .. }, _) if until > bounds.end => {
+                Some(format!("it ends at {} so far; {until} was asked for", bounds.end))
+            }
+            (Self { from: Some(from), .. }, Some(position)) if position > from => {
+                Some(format!("the table stands at {position} already: it is read from there, not from {from}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether only some partitions are to be read.
+#[cfg(feature = "kafka")]
+pub(crate) fn is_asked(options: &KafkaOptions) -> bool {
+    !options.starting_offsets.is_empty() || !options.ending_offsets.is_empty()
+}
+
+/// The partitions that were asked for, by topic and number.
+#[cfg(feature = "kafka")]
+pub(crate) fn asked(options: &KafkaOptions) -> impl Iterator<Item = (&str, i32)> {
+    let places = options.starting_offsets.keys().chain(options.ending_offsets.keys());
+    places.map(|(topic, partition)| (topic.as_str(), *partition))
+}
+
 /// Records of no feed, by topic, as a note says it.
 pub(crate) fn unrouted_note(topics: &BTreeMap<String, u64>) -> String {
     let mut most: Vec<_> = topics.iter().collect();
@@ -372,5 +435,33 @@ mod tests {
         assert_eq!(start(Some(25), bounds, OnGap::Stop), Start::Missing { from: 20, until: 25 });
         assert_eq!(start(Some(7), bounds, OnGap::Earliest), Start::Over { from: 7, until: 10, at: 10 });
         assert_eq!(start(Some(7), bounds, OnGap::Latest), Start::Over { from: 7, until: 10, at: 20 });
+    }
+
+    #[test]
+    fn a_range_neither_passes_over_records_nor_goes_back_and_may_be_repeated() {
+        let range = Range { from: Some(10), until: Some(20) };
+        for (position, refused) in
+            [(None, false), (Some(9), true), (Some(10), false), (Some(15), false), (Some(20), false), (Some(21), true)]
+        {
+            assert_eq!(range.refusal(position).is_some(), refused, "{position:?}");
+        }
+        assert!(Range { from: Some(20), until: Some(10) }.refusal(None).is_some());
+        assert!(Range { from: Some(10), until: None }.refusal(Some(99)).is_none(), "it goes on from where it stands");
+        let bounds = PartitionBounds { partition: 0, earliest: 0, end: 18 };
+        assert!(range.remark(None, bounds).is_some_and(|remark| remark.contains("18")), "the range is not all there");
+        assert!(range.remark(Some(12), PartitionBounds { end: 20, ..bounds }).is_some_and(|remark| remark.contains("from there")));
+        assert_eq!(range.remark(None, PartitionBounds { end: 20, ..bounds }), None);
+    }
+
+    #[cfg(feature = "kafka")]
+    #[test]
+    fn with_any_offset_only_the_partitions_named_are_read() {
+        let mut options = crate::options::KafkaOptions::default();
+        assert_eq!(Range::of(&options, "t", 0), Some(Range::default()));
+        options.starting_offsets.insert(("t".into(), 0), 5);
+        options.ending_offsets.insert(("t".into(), 1), 9);
+        assert_eq!(Range::of(&options, "t", 0), Some(Range { from: Some(5), until: None }));
+        assert_eq!(Range::of(&options, "t", 1), Some(Range { from: None, until: Some(9) }));
+        assert_eq!((Range::of(&options, "t", 2), Range::of(&options, "u", 0)), (None, None));
     }
 }

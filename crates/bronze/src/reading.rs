@@ -11,7 +11,7 @@ use tributary_specs::PassedGap;
 use crate::batch::{LaneBatch, Position};
 use crate::lane::Lane;
 use crate::options::{OnGap, Options};
-use crate::plan::{self, Start};
+use crate::plan::{self, Range, Start};
 use crate::source::PartitionBounds;
 use crate::{Error, Result, quarantine};
 
@@ -27,6 +27,8 @@ pub(crate) struct Origin {
     pub from_end: bool,
     /// Where it is being read on, when that is known to be as far as the table's position: what lies between holds no record.
     pub resume: Option<i64>,
+    /// What of it is to be read.
+    pub range: Range,
 }
 
 impl Origin {
@@ -61,8 +63,15 @@ impl Reading {
     pub(crate) async fn begin(lake: &Lake, lane: &mut Lane, origin: Origin, options: &Options) -> Result<Self> {
         let bounds = origin.bounds;
         let bronze = progress(lane.bronze.as_ref(), &origin.app_id).await?;
+        if let Some(reason) = origin.range.refusal(bronze) {
+            return Err(Error::Range { place: format!("{} of feed {}", origin.place(), lane.feed.name), reason });
+        }
+        if let Some(remark) = origin.range.remark(bronze, bounds) {
+            lane.tally.remarks.insert(format!("{}: {remark}", origin.place()));
+        }
         let fixed = bronze.is_none() && origin.from_end;
-        let (next, gap) = match plan::start(origin.resume.or(bronze), bounds, options.on_gap) {
+        let begins = bronze.or(origin.range.from);
+        let (next, gap) = match plan::start(origin.resume.or(begins), bounds, options.on_gap) {
             Start::At(_) if fixed && origin.resume.is_none() => (bounds.end, None),
             Start::At(next) => (next, None),
             Start::Over { from, until, at } => (at, Some(passed(lane, &origin, from, until, at, options.on_gap))),
@@ -71,7 +80,7 @@ impl Reading {
                     feed: lane.feed.name.clone(),
                     table: lane.feed.table.clone(),
                     place: origin.place(),
-                    position: bronze.unwrap_or_default(),
+                    position: begins.unwrap_or_default(),
                     earliest: bounds.earliest,
                     end: bounds.end,
                     from,
@@ -83,13 +92,14 @@ impl Reading {
             Some(topic) => format!("{topic}/{}", bounds.partition),
             None => bounds.partition.to_string(),
         };
+        let until = origin.range.until.map_or(bounds.end, |until| until.min(bounds.end));
         lane.tally.positions.insert(key.clone(), next);
-        if next < bounds.end || gap.is_some() || fixed {
+        if next < until || gap.is_some() || fixed {
             lane.make_ready(lake).await?;
         }
         let quarantine = progress(lane.quarantine.as_ref(), &origin.app_id).await?;
         let position = Position { app_id: origin.app_id, bronze, quarantine, next };
-        Ok(Self { topic: origin.topic, partition: bounds.partition, position, until: bounds.end, start: next, key, gap, fixed })
+        Ok(Self { topic: origin.topic, partition: bounds.partition, position, until, start: next, key, gap, fixed })
     }
 
     /// Whether there is something to read or to write down.

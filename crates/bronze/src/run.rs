@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures::{FutureExt, StreamExt, stream};
 use tributary_lake::Lake;
 use tributary_specs::{DatasetReport, SourceFeed};
 
@@ -12,6 +13,9 @@ use crate::plan::{self, Group};
 use crate::tally::{Counts, Tally};
 use crate::{Error, Result, events, run_custom, run_files};
 
+/// Feeds of a group whose tables are opened side by side.
+const OPENED_AT_ONCE: usize = 16;
+
 /// Brings the bronze tables of `feeds` up to date with what their sources hold now, and says what was done to each: one
 /// report a feed that was run, in the order of `feeds`.
 ///
@@ -19,13 +23,14 @@ use crate::{Error, Result, events, run_custom, run_files};
 /// is in its report. Dropping the future is as safe as a kill.
 pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<DatasetReport> {
     let mut reports: Vec<Option<DatasetReport>> = feeds.iter().map(|_| None).collect();
+    let refusal = refusal(feeds, options).map(Arc::new);
     for group in plan::groups(feeds) {
         let started = lake.clock().now();
-        let mut slots = Vec::new();
-        for index in group.members() {
-            if options.only.as_ref().is_none_or(|only| only.contains(&feeds[index].name)) {
-                slots.push(Slot::open(lake, index, &feeds[index], options).await);
-            }
+        let chosen = group.members().into_iter().filter(|index| options.runs(&feeds[*index]));
+        let opens = chosen.map(|index| Slot::open(lake, index, &feeds[index], options).boxed());
+        let mut slots: Vec<Slot> = stream::iter(opens.collect::<Vec<_>>()).buffered(OPENED_AT_ONCE).collect().await;
+        if let Some(error) = &refusal {
+            slots.iter_mut().for_each(|slot| slot.stop(Arc::clone(error)));
         }
         match &group {
             Group::Files(group) => run_files::run(lake, group, feeds, &mut slots, options).await,
@@ -45,6 +50,18 @@ pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<Da
         }
     }
     reports.into_iter().flatten().collect()
+}
+
+/// What no feed of the run can do.
+#[cfg(feature = "kafka")]
+fn refusal(feeds: &[SourceFeed], options: &Options) -> Option<Error> {
+    crate::run_kafka::check_asked(feeds, options).err()
+}
+
+/// Topics are read by none.
+#[cfg(not(feature = "kafka"))]
+fn refusal(_: &[SourceFeed], _: &Options) -> Option<Error> {
+    None
 }
 
 /// A feed that is run: its lane, or why it stopped.

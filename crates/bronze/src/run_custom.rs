@@ -9,6 +9,7 @@ use tributary_specs::Source;
 use crate::batch::LaneBatch;
 use crate::lane::Lane;
 use crate::options::Options;
+use crate::plan::Range;
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
 use crate::source::{RecordSource, SourceRecord};
@@ -36,7 +37,7 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
         let mut readings = Vec::new();
         for bounds in &bounds {
             let app_id = format!("tributary:custom:{}:{}", lane.feed.name, bounds.partition);
-            let origin = Origin { topic: None, bounds: *bounds, app_id, from_end: false, resume: None };
+            let origin = Origin { topic: None, bounds: *bounds, app_id, from_end: false, resume: None, range: Range::default() };
             readings.push(Reading::begin(lake, lane, origin, options).await?);
         }
         while readings.iter().any(Reading::is_due) {

@@ -4,6 +4,8 @@
 //! round of a continuous run does the same with the partitions that the group has given to this process, and leaves the
 //! consumer as it is for the next: what was fetched meanwhile is taken up then.
 //!
+//! A drain may be asked for a range of offsets of some partitions: then it reads those alone, from the table's position where there is one.
+//!
 //! Offsets without a record for us (transaction markers, aborted or compacted records) ride along with the next rows. Alone they
 //! are committed only when there are [`HOLE`] of them: reading them again would cost more than a commit, and an idle topic writes nothing (B5).
 
@@ -20,6 +22,7 @@ use crate::kafka::{
 };
 use crate::lane::Lane;
 use crate::options::{KafkaMode, Options};
+use crate::plan::{self, Range};
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
 use crate::source::PartitionBounds;
@@ -58,6 +61,23 @@ fn cluster_of(feed: &SourceFeed, options: &Options) -> Result<Cluster> {
     }
 }
 
+/// Whether the feeds that are run can read the partitions that were asked for at all.
+pub(crate) fn check_asked(feeds: &[SourceFeed], options: &Options) -> Result<()> {
+    if plan::is_asked(&options.kafka) && matches!(options.kafka.mode, KafkaMode::Continuous(_)) {
+        return Err(Error::Range { place: "a range of offsets".to_owned(), reason: "only a run that ends reads one".to_owned() });
+    }
+    let mut wanted = Vec::new();
+    for feed in feeds.iter().filter(|feed| options.runs(feed)) {
+        if let Source::Kafka(source) = &feed.source {
+            wanted.push(Wanted::of(feed, source)?);
+        }
+    }
+    match plan::asked(&options.kafka).find(|(topic, _)| !wanted.iter().any(|wanted| wanted.takes(topic))) {
+        Some((topic, _)) => Err(Error::Range { place: format!("topic `{topic}`"), reason: "no feed that is run reads it".to_owned() }),
+        None => Ok(()),
+    }
+}
+
 struct Run<'a> {
     lake: &'a Lake,
     feeds: &'a [SourceFeed],
@@ -73,7 +93,8 @@ impl Run<'_> {
         let memory = self.lake.options().memory_limit;
         let mut client = self.open(Limits::new(memory, WINDOW), slots)?;
         let topics = self.unless_cancelled(self.topics(&client, slots, self.patience())).await?;
-        let places = topics.values().flatten().flat_map(places_of).collect();
+        self.stop_without_partitions(slots, &topics);
+        let places = topics.values().flatten().flat_map(|topic| self.places_of(topic)).collect();
         let bounds = self.unless_cancelled(self.bounds(&client, slots, &topics, places)).await?;
         self.stop_without_bounds(&client, slots, &topics, &bounds);
         let mut lanes = self.lanes(slots, &topics, &bounds, &BTreeMap::new()).await;
@@ -343,11 +364,33 @@ impl Run<'_> {
         bounds: &BTreeMap<Place, PartitionBounds>,
     ) {
         for (index, topics) in topics {
-            if let Some(place) = topics.iter().flat_map(places_of).find(|place| !bounds.contains_key(place)) {
+            if let Some(place) = topics.iter().flat_map(|topic| self.places_of(topic)).find(|place| !bounds.contains_key(place)) {
                 let doing = format!("asking where topic `{}`, partition {} begins and ends", place.topic, place.partition);
                 slots[*index].stop(client.away(&doing, self.waits(), "it has no leader"));
             }
         }
+    }
+
+    /// A feed whose topics do not have a partition that was asked for stops.
+    fn stop_without_partitions(&self, slots: &mut [Slot], topics: &BTreeMap<usize, BTreeMap<String, i32>>) {
+        for (index, topics) in topics {
+            let lacks = |(topic, partition): &(&str, i32)| topics.get(*topic).is_some_and(|partitions| partition >= partitions);
+            if let Some((topic, partition)) = plan::asked(&self.options.kafka).find(lacks) {
+                let place = format!("topic `{topic}`, partition {partition}");
+                slots[*index].stop(Error::Range { place, reason: "the topic has no such partition".to_owned() });
+            }
+        }
+    }
+
+    /// The partitions of a topic that are to be read.
+    fn places_of(&self, topic: (&String, &i32)) -> Vec<Place> {
+        let mut places = places_of(topic);
+        places.retain(|place| self.range_of(place).is_some());
+        places
+    }
+
+    fn range_of(&self, place: &Place) -> Option<Range> {
+        Range::of(&self.options.kafka, &place.topic, place.partition)
     }
 
     fn shares_brokers(&self, feed: &SourceFeed) -> bool {
@@ -387,7 +430,9 @@ impl Run<'_> {
             let app_id = app_id(lane, &place);
             let table = table_position(lane, &place).await?;
             let resume = settled.get(&place).filter(|settled| settled.table == table).map(|settled| settled.next);
-            let origin = Origin { topic: Some(place.topic), bounds, app_id, from_end, resume };
+            let range = self.range_of(&place).unwrap_or_default();
+            let from_end = from_end && range == Range::default();
+            let origin = Origin { topic: Some(place.topic), bounds, app_id, from_end, resume, range };
             readings.push(Reading::begin(self.lake, lane, origin, self.options).await?);
         }
         lane.tally.lag_records = Some(records_left(&readings));

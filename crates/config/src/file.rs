@@ -142,6 +142,8 @@ fn toml_form(kind: Kind) -> &'static str {
         Kind::Size | Kind::Duration => "in quotes, or a number without",
         Kind::Instant => "in quotes, or a TOML date or time with its zone",
         Kind::List(_) => "an array of texts in quotes",
-        Kind::Text | Kind::Name | Kind::Path | Kind::Location | Kind::Listen | Kind::Property | Kind::Choice(_) => "in quotes",
+        Kind::Text | Kind::Name | Kind::Path | Kind::Location | Kind::Listen | Kind::Property | Kind::Offset | Kind::Choice(_) => {
+            "in quotes"
+        }
     }
 }

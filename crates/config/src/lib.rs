@@ -45,4 +45,4 @@ pub use registry::{REGISTRY, Settings};
 pub use resolve::{Loaded, Warning, load};
 pub use setting::{Group, Program, Reach, Setting};
 pub use tributary_fault::nearest;
-pub use value::{ByteSize, Kind, Layer, Location, LogFormat, Name, OnGap, Output, Properties};
+pub use value::{ByteSize, Kind, Layer, Location, LogFormat, Name, Offsets, OnGap, Output, Properties};

@@ -146,6 +146,7 @@ fn toml_value(setting: &Setting) -> String {
         | Kind::Instant
         | Kind::Listen
         | Kind::Property
+        | Kind::Offset
         | Kind::Choice(_) => quoted(text),
     }
 }

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::error::Error;
 use crate::resolve::Resolved;
 use crate::setting::{Group, Program, Reach, Setting};
-use crate::value::{ByteSize, Field, Layer, Location, LogFormat, Name, OnGap, Output, Properties};
+use crate::value::{ByteSize, Field, Layer, Location, LogFormat, Name, Offsets, OnGap, Output, Properties};
 
 /// Declares every setting: a field of [`Settings`], an entry of [`REGISTRY`], and how one fills the other.
 macro_rules! settings {
@@ -244,6 +244,29 @@ settings! {
         value_name: "VERSION",
         group: Group::Time,
         programs: &[Program::Run, Program::Silver, Program::Gold],
+    }
+
+    /// Offsets of topic partitions to start from, `topic:partition=offset`, honoured only while the table has no position of them.
+    ///
+    /// Once this or `ending_offsets` names any partition, only those that they name are read, and only by a run that ends. A table
+    /// that is short of its starting offset is refused, for what lies between would never be read; one that is past it goes on from
+    /// where it is.
+    starting_offsets: Offsets = {
+        example: "shop.orders:0=1200",
+        value_name: "OFFSETS",
+        group: Group::Time,
+        programs: &[Program::Run, Program::Bronze],
+    }
+
+    /// Offsets of topic partitions to end before, `topic:partition=offset`; otherwise what the broker holds when the run begins.
+    ///
+    /// A table that is past its ending offset is refused: positions never go back. A backfill that was killed may be
+    /// repeated as it was, and the next run without offsets goes on from where it ended.
+    ending_offsets: Offsets = {
+        example: "shop.orders:0=5000",
+        value_name: "OFFSETS",
+        group: Group::Time,
+        programs: &[Program::Run, Program::Bronze],
     }
 
     /// The instant that `current_date` and `current_timestamp` mean in silver and gold queries, so that a replay gives the same rows; otherwise the start of the run.

@@ -4,6 +4,7 @@ mod choice;
 mod duration;
 mod location;
 mod name;
+mod offsets;
 mod property;
 mod size;
 
@@ -17,6 +18,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 pub use choice::{Layer, LogFormat, OnGap, Output};
 pub use location::Location;
 pub use name::Name;
+pub use offsets::Offsets;
 pub use property::Properties;
 pub use size::ByteSize;
 
@@ -48,6 +50,8 @@ pub enum Kind {
     Instant,
     /// A name and a value with `=` between.
     Property,
+    /// An offset of a partition of a topic.
+    Offset,
     /// On or off.
     Switch,
     /// One of these words.
@@ -76,6 +80,7 @@ impl Kind {
             Self::Listen => "an address and a port such as 127.0.0.1:9464 or [::]:9464".into(),
             Self::Instant => "an instant such as 2024-05-01T12:00:00Z, or a day such as 2024-05-01 (its start in UTC)".into(),
             Self::Property => "a name, `=` and a value".into(),
+            Self::Offset => "topic:partition=offset such as shop.orders:0=1200, a partition once".into(),
             Self::Switch => "true or false".into(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
             Self::List(of) => format!("a list, each {}", of.expected()),

@@ -40,7 +40,8 @@ impl Wanted {
         self.pattern.is_some() || self.topics.iter().any(|topic| topic.contains('*'))
     }
 
-    fn takes(&self, topic: &str) -> bool {
+    /// Whether a topic is one of them.
+    pub(crate) fn takes(&self, topic: &str) -> bool {
         self.exact().any(|exact| exact == topic)
             || !topic.starts_with("__")
                 && (self.topics.iter().any(|wanted| wildcard(wanted, topic))

@@ -51,6 +51,10 @@ fn all() -> Vec<Error> {
         Error::RegistrySettings { reason: "feed orders reads Avro, and no schema registry is named".into() },
         Error::RegistryAway { url: "http://registry:8081/".into(), reason: "connection refused".into() },
         Error::RegistryRefused { url: "http://registry:8081/".into(), reason: "401 Unauthorized".into() },
+        Error::Range {
+            place: "topic `shop.orders`, partition 2 of feed orders".into(),
+            reason: "the table stands at 3, and what lies between that and 5 would never be read".into(),
+        },
         Error::NoProposal { from: "in/orders.csv".into(), reason: "there is no header line".into() },
     ]
 }

@@ -14,6 +14,8 @@ mod kafka_continuous;
 mod kafka_crash;
 #[cfg(feature = "kafka")]
 mod kafka_gaps;
+#[cfg(feature = "kafka")]
+mod kafka_ranges;
 mod overlap;
 mod quarantine;
 mod recordings;

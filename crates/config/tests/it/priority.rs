@@ -19,6 +19,7 @@ fn fitting(kind: Kind, source: usize) -> String {
         Kind::Choice(words) => words[source % words.len()].to_owned(),
         Kind::Listen => format!("127.0.0.1:{}", 9000 + source),
         Kind::Property => format!("name=value{source}"),
+        Kind::Offset => format!("orders:0={source}"),
         Kind::List(of) => fitting(*of, source),
     }
 }
