@@ -14,7 +14,7 @@ pub fn lake(settings: &Settings) -> Result<Lake, Failure> {
         catalogue: settings.catalogue.as_str().to_owned(),
         memory_limit: usize::try_from(settings.memory_limit.bytes()).unwrap_or(usize::MAX),
         attempts_max: settings.attempts_max.get(),
-        spill_path: settings.base_checkpoint_path.as_ref().and_then(folder).map(|path| path.join("spill")),
+        spill_path: spill_folder(settings),
         ..OpenOptions::default()
     };
     if settings.warehouse.is_url() && folder(&settings.warehouse).is_none() {
@@ -38,6 +38,17 @@ pub fn existing_lake_or_empty(settings: &Settings) -> Result<Lake, Failure> {
         Some(folder) if !folder.is_dir() => Ok(Lake::open("memory://", OpenOptions::default())?),
         _ => lake(settings),
     }
+}
+
+/// Where queries spill; none = where the system keeps what is temporary.
+pub fn spill_folder(settings: &Settings) -> Option<PathBuf> {
+    settings.base_checkpoint_path.as_ref().and_then(folder).map(|path| path.join("spill"))
+}
+
+/// What a pipeline holds, in numbers.
+pub fn contents(pipeline: &Pipeline) -> String {
+    let spec = pipeline.spec();
+    format!("{} feeds, {} silver and {} gold datasets", spec.feeds.len(), spec.silver.len(), spec.gold.len())
 }
 
 /// The folder of this machine that a location is.

@@ -61,13 +61,8 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
 
 /// The datasets that these options run.
 fn chosen(pipeline: &Pipeline, options: &RunOptions) -> Vec<(String, Layer)> {
-    let spec = pipeline.spec();
-    let all = (spec.feeds.iter().map(|feed| (Layer::Bronze, &feed.table)))
-        .chain(spec.silver.iter().map(|silver| (Layer::Silver, &silver.table)))
-        .chain(spec.gold.iter().map(|gold| (Layer::Gold, &gold.table)));
-    let wanted =
-        |layer: &Layer, table: &TableName| options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table));
-    all.filter(|(layer, table)| wanted(layer, table)).map(|(layer, table)| (table.to_string(), layer)).collect()
+    let chosen = pipeline.spec().datasets().into_iter().filter(|dataset| options.choose(dataset.layer, &dataset.table));
+    chosen.map(|dataset| (dataset.table.to_string(), dataset.layer)).collect()
 }
 
 /// The settings as the library takes them.
@@ -91,6 +86,8 @@ pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Re
             bootstrap: settings.kafka_bootstrap.clone(),
             group: Some(settings.kafka_group.clone().unwrap_or_else(|| format!("tributary-{}", pipeline.spec().name))),
             properties: settings.kafka_property.values().clone(),
+            starting_offsets: settings.starting_offsets.by_partition().clone(),
+            ending_offsets: settings.ending_offsets.by_partition().clone(),
             registry: settings.schema_registry.as_ref().map(|url| url.as_str().to_owned()),
             registry_auth: settings.schema_registry_auth.clone(),
             ..KafkaOptions::default()
@@ -119,16 +116,12 @@ pub fn layers(program: Program, choice: LayerChoice) -> Vec<Layer> {
 
 /// The datasets that `--only` names, `schema.table` or `table`, in any case.
 pub fn only(names: &[String], pipeline: &Pipeline) -> Result<Vec<TableName>, Error> {
-    let spec = pipeline.spec();
-    let datasets: Vec<&TableName> = (spec.feeds.iter().map(|feed| &feed.table))
-        .chain(spec.silver.iter().map(|silver| &silver.table))
-        .chain(spec.gold.iter().map(|gold| &gold.table))
-        .collect();
+    let datasets: Vec<TableName> = pipeline.spec().datasets().into_iter().map(|dataset| dataset.table).collect();
     let mut chosen = Vec::new();
     for name in names {
         let name = name.trim();
         let before = chosen.len();
-        chosen.extend(datasets.iter().filter(|table| is_called(table, name)).map(|table| (*table).clone()));
+        chosen.extend(datasets.iter().filter(|table| is_called(table, name)).cloned());
         if chosen.len() == before {
             let known: Vec<String> = datasets.iter().flat_map(|table| [table.to_string(), table.name.clone()]).collect();
             let nearest = tributary_config::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
@@ -147,14 +140,11 @@ fn is_called(table: &TableName, name: &str) -> bool {
 
 /// What `--check` says.
 fn checked(pipeline: &Pipeline, options: &RunOptions) -> String {
-    let spec = pipeline.spec();
     let layers: Vec<String> = options.layers.iter().map(ToString::to_string).collect();
     format!(
-        "settings and pipeline `{}` are sound: {} feeds, {} silver and {} gold datasets; nothing was run\nlayers {}, data below {}\n",
-        spec.name,
-        spec.feeds.len(),
-        spec.silver.len(),
-        spec.gold.len(),
+        "settings and pipeline `{}` are sound: {}; nothing was run\nlayers {}, data below {}\n",
+        pipeline.spec().name,
+        opened::contents(pipeline),
         layers.join(", "),
         options.base_data_path.display()
     )

@@ -16,10 +16,8 @@ const LAYERS: [&str; 3] = ["bronze", "silver", "gold"];
 /// The same pipeline with every dataset, and every mention of it, in `schema`.
 pub fn in_one_schema(pipeline: &Pipeline, schema: &str) -> Result<Pipeline, Failure> {
     let spec = pipeline.spec();
-    let datasets = (spec.feeds.iter().map(|feed| &feed.table))
-        .chain(spec.silver.iter().map(|silver| &silver.table))
-        .chain(spec.gold.iter().map(|gold| &gold.table));
-    let moves = Moves::of(datasets, schema)?;
+    let datasets = spec.datasets();
+    let moves = Moves::of(datasets.iter().map(|dataset| &dataset.table), schema)?;
     let mut moved = spec.clone();
     for feed in &mut moved.feeds {
         feed.table = moves.name(&feed.table);

@@ -12,6 +12,7 @@ mod runs;
 mod session;
 mod setup;
 pub mod sql;
+mod system;
 mod table;
 
 pub use tributary_lake::{arrow, datafusion, object_store};

@@ -105,6 +105,25 @@ pub struct RunOptions {
     pub on_gap: OnGap,
 }
 
+impl RunOptions {
+    /// Whether the run brings this dataset of a layer up to date.
+    ///
+    /// ```
+    /// use tributary::{Layer, RunOptions};
+    /// let options = RunOptions { layers: vec![Layer::Bronze], ..Default::default() };
+    /// assert!(options.choose(Layer::Bronze, &"bronze.orders".parse()?) && !options.choose(Layer::Gold, &"gold.revenue".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn choose(&self, layer: Layer, table: &TableName) -> bool {
+        is_chosen(&self.layers, &self.only, layer, table)
+    }
+}
+
+/// Whether `layers` and `only`, where it names any, choose a dataset.
+pub(crate) fn is_chosen(layers: &[Layer], only: &[TableName], layer: Layer, table: &TableName) -> bool {
+    layers.contains(&layer) && (only.is_empty() || only.contains(table))
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {

@@ -10,7 +10,7 @@ use tributary_gold_agg::sources_of;
 use tributary_lake::datafusion::error::Result as QueryResult;
 use tributary_lake::datafusion::logical_expr::ScalarUDF;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
-use tributary_specs::{GoldSpec, SilverSpec, SourceFeed, TableName};
+use tributary_specs::{GoldSpec, Layer, SilverSpec, SourceFeed, TableName};
 
 use crate::Error;
 
@@ -73,12 +73,27 @@ impl Pipeline {
         &self.spec
     }
 
+    /// The tables that a dataset reads.
+    pub(crate) fn sources_of(&self, layer: Layer, index: usize) -> &[TableName] {
+        match layer {
+            Layer::Bronze => &[],
+            Layer::Silver => &self.spec.silver[index].sources,
+            Layer::Gold => &self.spec.gold[index].sources,
+        }
+    }
+
     pub(crate) fn build_of(&self, table: &TableName) -> Option<Build> {
         self.builds.get(table).cloned()
     }
 
-    pub(crate) fn functions(&self) -> &[Arc<ScalarUDF>] {
-        &self.functions
+    /// What a silver dataset is planned with.
+    pub(crate) fn silver_options(&self, spec: &SilverSpec) -> tributary_silver_merge::Options {
+        tributary_silver_merge::Options { functions: self.functions.clone(), build: self.build_of(&spec.table), ..Default::default() }
+    }
+
+    /// What a view is planned with.
+    pub(crate) fn gold_options(&self, spec: &GoldSpec) -> tributary_gold_agg::Options {
+        tributary_gold_agg::Options { functions: self.functions.clone(), build: self.build_of(&spec.table), ..Default::default() }
     }
 
     pub(crate) fn sources(&self) -> &[Arc<dyn RecordSource>] {

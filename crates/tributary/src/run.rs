@@ -90,22 +90,16 @@ impl Lake {
 
 /// Tables of the layers asked for, or exactly those that `only` names.
 fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeSet<TableName>, Error> {
-    let spec = pipeline.spec();
-    let all: Vec<(Layer, &TableName)> = (spec.feeds.iter().map(|feed| (Layer::Bronze, &feed.table)))
-        .chain(spec.silver.iter().map(|silver| (Layer::Silver, &silver.table)))
-        .chain(spec.gold.iter().map(|gold| (Layer::Gold, &gold.table)))
-        .collect();
+    let all = pipeline.spec().datasets();
     for wanted in &options.only {
-        if !all.iter().any(|(_, table)| *table == wanted) {
-            let names: Vec<String> = all.iter().map(|(_, table)| table.to_string()).collect();
+        if !all.iter().any(|dataset| dataset.table == *wanted) {
+            let names: Vec<String> = all.iter().map(|dataset| dataset.table.to_string()).collect();
             let nearest = tributary_fault::nearest(&wanted.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
             return Err(Error::NoDataset { table: wanted.to_string(), nearest });
         }
     }
-    let chosen = all
-        .into_iter()
-        .filter(|(layer, table)| options.layers.contains(layer) && (options.only.is_empty() || options.only.contains(table)));
-    Ok(chosen.map(|(_, table)| table.clone()).collect())
+    let chosen = all.into_iter().filter(|dataset| options.choose(dataset.layer, &dataset.table));
+    Ok(chosen.map(|dataset| dataset.table).collect())
 }
 
 /// The work on what was chosen, in the levels of the graph.

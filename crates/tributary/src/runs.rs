@@ -2,22 +2,29 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Reads, WriterOptions};
+use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DataType, DatasetReport, Status, TableName, TableSpec};
 
-use crate::{Error, RunReport, gaps};
+use crate::{Error, RunReport, gaps, system};
 
 /// Races lost against other runs before the rows are given up.
 const TRIES: u32 = 5;
 
-/// Appends the report's rows, and those of the gaps it passed over. Called at the end of a run; what goes wrong here is a note, never the run's failure.
-pub(crate) async fn record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
+/// Appends the report's rows, and those of the gaps it passed over. What goes wrong here is logged, never the run's failure.
+pub(crate) async fn record(lake: &Lake, report: &RunReport) {
+    if let Err(error) = try_record(lake, report).boxed().await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "system.tributary.runs was not written");
+    }
+}
+
+async fn try_record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
     let rows: Vec<&DatasetReport> = report.datasets.iter().filter(|dataset| dataset.status != Status::NothingNew).collect();
     if rows.is_empty() {
         return Ok(());
     }
-    let system = Lake::open(lake.stores().clone(), LakeOptions { catalogue: "system".to_owned(), ..lake.options().clone() })?;
+    let system = system::catalogue(lake)?;
     let catalogue = &lake.options().catalogue;
     append(&system, &table_spec(), batch(report, &rows, catalogue)?).await?;
     if rows.iter().any(|dataset| !dataset.gaps.is_empty()) {
@@ -84,7 +91,7 @@ fn batch(report: &RunReport, rows: &[&DatasetReport], catalogue: &str) -> Result
         ("started_at", Arc::new(started)),
         ("catalogue", text(&|_| Some(catalogue.to_owned()))),
         ("table", text(&|row| Some(row.table.clone()))),
-        ("status", text(&|row| Some(status(row.status).to_owned()))),
+        ("status", text(&|row| Some(row.status.to_string()))),
         ("mode", text(&|row| Some(row.mode.clone()))),
         ("reason", text(&|row| Some(row.reason.clone()))),
         ("rows_in", long(&|row| Some(row.rows_in))),
@@ -117,13 +124,4 @@ fn batch(report: &RunReport, rows: &[&DatasetReport], catalogue: &str) -> Result
     Ok(RecordBatch::try_from_iter_with_nullable(columns)
         .map_err(tributary_lake::datafusion::error::DataFusionError::from)
         .map_err(tributary_lake::Error::from)?)
-}
-
-const fn status(status: Status) -> &'static str {
-    match status {
-        Status::NothingNew => "nothing_new",
-        Status::Committed => "committed",
-        Status::Failed => "failed",
-        Status::Skipped => "skipped",
-    }
 }

@@ -7,6 +7,7 @@ use tributary_specs::{DatasetRef, Layer, SourceFeed, TableName, TableSpec};
 
 use growth::Growth;
 
+use crate::options::is_chosen;
 use crate::{Error, Lake, Pipeline};
 
 /// What [`Lake::setup`] found of one dataset's table.
@@ -61,7 +62,7 @@ impl Lake {
     pub async fn setup(&self, pipeline: &Pipeline, layers: &[Layer], only: &[TableName]) -> Result<Vec<TableSetup>, Error> {
         let mut setups = Vec::new();
         for dataset in pipeline.spec().phases()?.into_iter().flatten() {
-            if layers.contains(&dataset.layer) && (only.is_empty() || only.contains(&dataset.table)) {
+            if is_chosen(layers, only, dataset.layer, &dataset.table) {
                 let outcome = self.set_up(pipeline, &dataset).await?;
                 setups.push(TableSetup { table: dataset.table, layer: dataset.layer, outcome });
             }
@@ -117,21 +118,11 @@ impl Lake {
             }
             Layer::Silver => {
                 let silver = &spec.silver[dataset.index];
-                let options = tributary_silver_merge::Options {
-                    functions: pipeline.functions().to_vec(),
-                    build: pipeline.build_of(&silver.table),
-                    ..Default::default()
-                };
-                Ok(tributary_silver_merge::table_spec(self.inner(), silver, &options).await?)
+                Ok(tributary_silver_merge::table_spec(self.inner(), silver, &pipeline.silver_options(silver)).await?)
             }
             Layer::Gold => {
                 let gold = &spec.gold[dataset.index];
-                let options = tributary_gold_agg::Options {
-                    functions: pipeline.functions().to_vec(),
-                    build: pipeline.build_of(&gold.table),
-                    ..Default::default()
-                };
-                Ok(tributary_gold_agg::table_spec(self.inner(), gold, &options).await?)
+                Ok(tributary_gold_agg::table_spec(self.inner(), gold, &pipeline.gold_options(gold)).await?)
             }
         }
     }

@@ -11,8 +11,7 @@ use crate::opened;
 
 /// Room where queries spill: at least as much as they may hold in memory.
 pub fn disk(settings: &Settings) -> Finding {
-    let folder = settings.base_checkpoint_path.as_ref().and_then(opened::folder).map(|path| path.join("spill"));
-    let folder = folder.unwrap_or_else(std::env::temp_dir);
+    let folder = opened::spill_folder(settings).unwrap_or_else(std::env::temp_dir);
     let subject = folder.display().to_string();
     let wanted = settings.memory_limit.bytes();
     match free_bytes(&existing(&folder)) {

@@ -5,7 +5,7 @@ mod machine;
 mod sources;
 mod store;
 
-use tributary::{ExitCode, Pipeline};
+use tributary::ExitCode;
 use tributary_config::{Loaded, Origin, Reach};
 
 use crate::failure::{Failure, Outcome};
@@ -19,7 +19,7 @@ pub fn doctor(loaded: &Loaded) -> Outcome {
     let mut findings = vec![Finding::ok("settings", "", said(loaded))];
     let pipeline = match opened::pipeline(settings) {
         Ok(pipeline) => {
-            findings.push(Finding::ok("pipeline", &pipeline.spec().name, contents(&pipeline)));
+            findings.push(Finding::ok("pipeline", &pipeline.spec().name, format!("valid: {}", opened::contents(&pipeline))));
             Some(pipeline)
         }
         Err(failure) => {
@@ -55,9 +55,4 @@ fn said(loaded: &Loaded) -> String {
         })
         .collect();
     if given.is_empty() { "all as by default".to_owned() } else { format!("given: {}", given.join(", ")) }
-}
-
-fn contents(pipeline: &Pipeline) -> String {
-    let spec = pipeline.spec();
-    format!("valid: {} feeds, {} silver and {} gold datasets", spec.feeds.len(), spec.silver.len(), spec.gold.len())
 }

@@ -101,7 +101,8 @@ async fn clock(lake: &Lake, pipeline: Option<&Pipeline>, modified: chrono::DateT
         return Finding::failed("clock", "", Error::Clock { other: "the store's clock".to_owned(), seconds: apart });
     }
     let mut newest: Option<(TableName, chrono::DateTime<Utc>)> = None;
-    for name in pipeline.map(tables_of).unwrap_or_default() {
+    for dataset in pipeline.map(|pipeline| pipeline.spec().datasets()).unwrap_or_default() {
+        let name = dataset.table;
         let Ok(table) = lake.table(&name.to_string()).await else { continue };
         let Ok(history) = table.history(Some(1)).await else { continue };
         if let Some(commit) = history.first().filter(|commit| newest.as_ref().is_none_or(|(_, at)| commit.timestamp > *at)) {
@@ -114,12 +115,6 @@ async fn clock(lake: &Lake, pipeline: Option<&Pipeline>, modified: chrono::DateT
         }
         _ => Finding::ok("clock", "", format!("within {APART_MAX} s of the store's; no commit lies ahead")),
     }
-}
-
-fn tables_of(pipeline: &Pipeline) -> Vec<TableName> {
-    let spec = pipeline.spec();
-    let tables = spec.feeds.iter().map(|feed| &feed.table).chain(spec.silver.iter().map(|silver| &silver.table));
-    tables.chain(spec.gold.iter().map(|gold| &gold.table)).cloned().collect()
 }
 
 /// Folders of this machine that were not there before: looking makes them, and takes them away again while they are empty.

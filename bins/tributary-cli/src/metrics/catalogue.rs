@@ -19,6 +19,25 @@ impl Kind {
     }
 }
 
+/// What a metric tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A dataset of the run.
+    Dataset,
+    /// The process.
+    Process,
+}
+
+impl Subject {
+    /// Names of the labels that tell which.
+    const fn labels(self) -> &'static [&'static str] {
+        match self {
+            Self::Dataset => &["dataset", "layer"],
+            Self::Process => &[],
+        }
+    }
+}
+
 /// What is written down about one metric.
 #[derive(Debug)]
 pub struct Metric {
@@ -26,67 +45,83 @@ pub struct Metric {
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
+    /// What it tells of.
+    subject: Subject,
+    /// Names of the labels behind the subject's.
+    further: &'static [&'static str],
     /// One sentence.
     pub help: &'static str,
+}
+
+impl Metric {
     /// Names of its labels, in their order.
-    pub labels: &'static [&'static str],
+    pub fn labels(&self) -> impl Iterator<Item = &'static str> {
+        self.subject.labels().iter().chain(self.further).copied()
+    }
 }
 
 /// Declares metrics: a constant for each, and the list of all.
 macro_rules! metrics {
-    ($( $constant:ident = $name:literal, $kind:ident, [$($label:literal),*], $help:literal; )+) => {
-        $( pub const $constant: &Metric = &Metric { name: $name, kind: Kind::$kind, help: $help, labels: &[$($label),*] }; )+
+    ($( $kind:ident of $subject:ident { $( $constant:ident = $name:literal [$($label:literal),*] $help:literal; )+ } )+) => {
+        $( $( pub const $constant: &Metric =
+            &Metric { name: $name, kind: Kind::$kind, subject: Subject::$subject, further: &[$($label),*], help: $help }; )+ )+
 
         /// Every metric, in the order of the page and of what is served.
-        pub const ALL: &[&Metric] = &[$( $constant ),+];
+        pub const ALL: &[&Metric] = &[$( $( $constant ),+ ),+];
     };
 }
 
 metrics! {
-    ROWS = "tributary_rows_total", Counter, ["dataset", "layer"],
-        "Records or source rows taken up: those written, those that decided what is written, those in quarantine and those ignored.";
-    WRITTEN_ROWS = "tributary_written_rows_total", Counter, ["dataset", "layer", "change"],
-        "Rows of the table that were inserted, updated or deleted.";
-    QUARANTINED = "tributary_quarantined_rows_total", Counter, ["dataset", "layer", "reason"],
-        "Records and rows set aside in quarantine, by reason code or, in silver and gold, as a rule's.";
-    IGNORED = "tributary_ignored_rows_total", Counter, ["dataset", "layer", "reason"],
-        "Records and rows left out, by reason.";
-    EXPECTATIONS = "tributary_expectation_failures_total", Counter, ["dataset", "layer", "expectation"],
-        "Rows that failed an expectation, whatever its action.";
-    READ_BYTES = "tributary_read_bytes_total", Counter, ["dataset", "layer"],
-        "Bytes of the records taken up from sources; tables read from tables count none.";
-    WRITTEN_BYTES = "tributary_written_bytes_total", Counter, ["dataset", "layer"],
-        "Bytes of the files written.";
-    COMMITS = "tributary_commits_total", Counter, ["dataset", "layer"],
-        "Versions of the table written.";
-    CONFLICTS = "tributary_conflicts_total", Counter, ["dataset", "layer"],
-        "Races lost against another writer and planned again.";
-    RUNS = "tributary_dataset_runs_total", Counter, ["dataset", "layer", "status"],
-        "How often the dataset was run, by how that ended: committed, nothing_new, failed, skipped.";
-    ERRORS = "tributary_errors_total", Counter, ["dataset", "layer", "code"],
-        "Errors by the code of their page.";
-    LAG_RECORDS = "tributary_lag_records", Gauge, ["dataset", "layer"],
-        "Records that the source holds and the table does not yet, where the source can tell.";
-    LAG_SECONDS = "tributary_lag_seconds", Gauge, ["dataset", "layer"],
-        "How far the table is behind what it reads, in seconds of the source's time.";
-    SOURCE_TIME = "tributary_source_time_seconds", Gauge, ["dataset", "layer"],
-        "The newest time, at its source, of a record the table has taken up, in seconds since 1970.";
-    VERSION = "tributary_table_version", Gauge, ["dataset", "layer"],
-        "Version of the table.";
-    RUN_SECONDS = "tributary_last_run_seconds", Gauge, ["dataset", "layer"],
-        "How long the last run of the dataset took.";
-    LAST_SUCCESS = "tributary_last_success_time_seconds", Gauge, ["dataset", "layer"],
-        "When the dataset was last found or brought up to date, in seconds since 1970.";
-    FAILING = "tributary_dataset_failing", Gauge, ["dataset", "layer"],
-        "1 while the last run of the dataset failed and it is tried again, or a person must mend it; else 0.";
-    STOPPED = "tributary_dataset_stopped", Gauge, ["dataset", "layer"],
-        "1 when the dataset is not run any more, because it or a table it reads failed and a person must mend that; else 0.";
-    MEMORY = "process_resident_memory_bytes", Gauge, [],
-        "Memory that the process holds.";
-    STARTED = "process_start_time_seconds", Gauge, [],
-        "When the process began to serve metrics, in seconds since 1970.";
-    BUILD = "tributary_build_info", Gauge, ["version"],
-        "1, with the version of the program.";
+    Counter of Dataset {
+        ROWS = "tributary_rows_total" []
+            "Records or source rows taken up: those written, those that decided what is written, those in quarantine and those ignored.";
+        WRITTEN_ROWS = "tributary_written_rows_total" ["change"]
+            "Rows of the table that were inserted, updated or deleted.";
+        QUARANTINED = "tributary_quarantined_rows_total" ["reason"]
+            "Records and rows set aside in quarantine, by reason code or, in silver and gold, as a rule's.";
+        IGNORED = "tributary_ignored_rows_total" ["reason"]
+            "Records and rows left out, by reason.";
+        EXPECTATIONS = "tributary_expectation_failures_total" ["expectation"]
+            "Rows that failed an expectation, whatever its action.";
+        READ_BYTES = "tributary_read_bytes_total" []
+            "Bytes of the records taken up from sources; tables read from tables count none.";
+        WRITTEN_BYTES = "tributary_written_bytes_total" []
+            "Bytes of the files written.";
+        COMMITS = "tributary_commits_total" []
+            "Versions of the table written.";
+        CONFLICTS = "tributary_conflicts_total" []
+            "Races lost against another writer and planned again.";
+        RUNS = "tributary_dataset_runs_total" ["status"]
+            "How often the dataset was run, by how that ended: committed, nothing_new, failed, skipped.";
+        ERRORS = "tributary_errors_total" ["code"]
+            "Errors by the code of their page.";
+    }
+    Gauge of Dataset {
+        LAG_RECORDS = "tributary_lag_records" []
+            "Records that the source holds and the table does not yet, where the source can tell.";
+        LAG_SECONDS = "tributary_lag_seconds" []
+            "How far the table is behind what it reads, in seconds of the source's time.";
+        SOURCE_TIME = "tributary_source_time_seconds" []
+            "The newest time, at its source, of a record the table has taken up, in seconds since 1970.";
+        VERSION = "tributary_table_version" []
+            "Version of the table.";
+        RUN_SECONDS = "tributary_last_run_seconds" []
+            "How long the last run of the dataset took.";
+        LAST_SUCCESS = "tributary_last_success_time_seconds" []
+            "When the dataset was last found or brought up to date, in seconds since 1970.";
+        FAILING = "tributary_dataset_failing" []
+            "1 while the last run of the dataset failed and it is tried again, or a person must mend it; else 0.";
+        STOPPED = "tributary_dataset_stopped" []
+            "1 when the dataset is not run any more, because it or a table it reads failed and a person must mend that; else 0.";
+    }
+    Gauge of Process {
+        MEMORY = "process_resident_memory_bytes" []
+            "Memory that the process holds.";
+        STARTED = "process_start_time_seconds" []
+            "When the process began to serve metrics, in seconds since 1970.";
+        BUILD = "tributary_build_info" ["version"]
+            "1, with the version of the program.";
+    }
 }
 
 /// The reference page.
@@ -100,7 +135,7 @@ pub fn page() -> String {
          | metric | type | labels | what |\n|---|---|---|---|\n",
     );
     for metric in ALL {
-        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        let labels: Vec<String> = metric.labels().map(|label| format!("`{label}`")).collect();
         page.push_str(&format!("| `{}` | {} | {} | {} |\n", metric.name, metric.kind.word(), labels.join(", "), metric.help));
     }
     page.push_str(

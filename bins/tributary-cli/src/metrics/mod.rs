@@ -98,7 +98,7 @@ impl Seen {
         let table = report.table.as_str();
         let labels = [table, layer];
         self.count(table, layer, report);
-        self.values.add(metric::RUNS, &[table, layer, status(report.status)], 1);
+        self.values.add(metric::RUNS, &[table, layer, &report.status.to_string()], 1);
         self.values.set(metric::RUN_SECONDS, &labels, report.millis as f64 / 1000.0);
         if let Some(version) = report.version_to {
             self.values.set(metric::VERSION, &labels, version as f64);
@@ -173,15 +173,6 @@ impl Seen {
     fn dataset(&mut self, table: &str, layer: &str) -> &mut Dataset {
         let new = || Dataset { layer: layer.to_owned(), ..Dataset::default() };
         self.health.datasets.entry(table.to_owned()).or_insert_with(new)
-    }
-}
-
-const fn status(status: Status) -> &'static str {
-    match status {
-        Status::NothingNew => "nothing_new",
-        Status::Committed => "committed",
-        Status::Failed => "failed",
-        Status::Skipped => "skipped",
     }
 }
 

@@ -14,13 +14,13 @@ pub struct Values {
 impl Values {
     /// Counts up. A count of 0 makes the series known, so that its first rise is seen.
     pub fn add(&mut self, metric: &'static Metric, labels: &[&str], count: u64) {
-        debug_assert!(metric.kind == Kind::Counter && labels.len() == metric.labels.len(), "{}", metric.name);
+        debug_assert!(metric.kind == Kind::Counter && labels.len() == metric.labels().count(), "{}", metric.name);
         *self.series(metric, labels) += count as f64;
     }
 
     /// Sets; what is not known any more is left out.
     pub fn set(&mut self, metric: &'static Metric, labels: &[&str], value: impl Into<Option<f64>>) {
-        debug_assert!(metric.kind == Kind::Gauge && labels.len() == metric.labels.len(), "{}", metric.name);
+        debug_assert!(metric.kind == Kind::Gauge && labels.len() == metric.labels().count(), "{}", metric.name);
         match value.into() {
             Some(value) => *self.series(metric, labels) = value,
             None => {
@@ -45,7 +45,7 @@ impl Values {
             let _ = writeln!(text, "# HELP {} {}\n# TYPE {} {}", metric.name, escaped_help(metric.help), metric.name, metric.kind.word());
             for (labels, value) in series {
                 let labels: Vec<String> =
-                    metric.labels.iter().zip(labels).map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+                    metric.labels().zip(labels).map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
                 let braces = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
                 let _ = writeln!(text, "{}{braces} {value}", metric.name);
             }

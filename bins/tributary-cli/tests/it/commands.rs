@@ -29,7 +29,7 @@ gold:
 ";
 
 /// Changes of a database through every layer.
-pub const CHANGES: &str = "
+const CHANGES: &str = "
 name: shop
 feeds:
   - name: shop_orders
@@ -55,6 +55,15 @@ impl Shop {
         let shop = Self { folder: tempfile::tempdir().unwrap() };
         shop.write("pipeline.yml", PIPELINE);
         shop.write("data/raw/orders/1.jsonl", "{\"id\":1,\"status\":\"new\",\"seq\":1}\n{\"id\":2,\"status\":\"new\",\"seq\":1}\n");
+        shop
+    }
+
+    /// One whose orders are changes of a database, the first of which has gone through every layer.
+    pub fn of_changes() -> Self {
+        let shop = Self::new();
+        shop.write("pipeline.yml", CHANGES);
+        shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
+        shop.says(0, &["run"]);
         shop
     }
 
@@ -138,10 +147,7 @@ pub fn change(offset: u64, id: u64, seconds: u64) -> String {
 
 #[test]
 fn tables_say_how_far_they_are_behind_in_the_time_of_their_source() {
-    let shop = Shop::new();
-    shop.write("pipeline.yml", CHANGES);
-    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
-    shop.says(0, &["run"]);
+    let shop = Shop::of_changes();
     shop.write("data/raw/changes/2.jsonl", &change(1, 2, 1_700_000_090));
     shop.says(0, &["run", "--layer", "bronze"]);
     let tables = shop.json(&["show", "tables", "-o", "json"]);

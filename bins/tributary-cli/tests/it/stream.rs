@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::commands::{CHANGES, PIPELINE, Shop, change};
+use crate::commands::{PIPELINE, Shop, change};
 use crate::scrape::{get, samples};
 
 /// A run that goes on, killed when the test is over.
@@ -221,10 +221,7 @@ fn an_address_that_is_taken_is_said_before_anything_runs() {
 
 #[test]
 fn lag_is_told_in_the_time_of_the_source_also_of_what_was_there_before() {
-    let shop = Shop::new();
-    shop.write("pipeline.yml", CHANGES);
-    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
-    shop.says(0, &["run"]);
+    let shop = Shop::of_changes();
     let run = Running::start(&shop, STREAM);
     let address = run.address();
     let lags = || {
@@ -296,10 +293,7 @@ fn in_the_middle_of_a_slow_commit(shop: &Shop, arguments: &[&str], seconds: &str
 #[cfg(target_os = "linux")]
 #[test]
 fn a_layer_that_does_not_keep_up_says_by_how_much() {
-    let shop = Shop::new();
-    shop.write("pipeline.yml", CHANGES);
-    shop.write("data/raw/changes/1.jsonl", &change(0, 1, 1_700_000_000));
-    shop.says(0, &["run"]);
+    let shop = Shop::of_changes();
     let mut arguments = vec!["--layer", "gold"];
     arguments.extend(STREAM);
     let (gold, _) = with_slow_commits(&shop, &arguments, "gold/orders", "5");

@@ -12,7 +12,7 @@ use super::GRACE;
 use super::lag::SourceTimes;
 use super::work::{Run, Unfinished, Work, skipped};
 use crate::report::{Finished, millis};
-use crate::{Error, ProgressEvent, RunReport};
+use crate::{Error, ProgressEvent, RunReport, runs};
 
 /// Brings everything chosen up to date with what is there now.
 pub(super) async fn drain(run: &Run, phases: Vec<Vec<Work>>) -> Result<RunReport, Error> {
@@ -37,9 +37,7 @@ pub(super) async fn drain(run: &Run, phases: Vec<Vec<Work>>) -> Result<RunReport
         cancelled,
         datasets: drain.finished.into_iter().map(|finished| finished.report).collect(),
     };
-    if let Err(error) = crate::runs::record(run.lake.inner(), &report).boxed().await {
-        tracing::warn!(error = &error as &dyn std::error::Error, "system.tributary.runs was not written");
-    }
+    runs::record(run.lake.inner(), &report).await;
     report.datasets.iter().for_each(|dataset| run.lake.announce(dataset));
     Ok(report)
 }

@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use tributary_specs::TableName;
+use tributary_fault::ExitCode;
+use tributary_specs::{DatasetReport, Status, TableName};
 
 use super::work::{Moved, Work};
 
@@ -27,6 +28,21 @@ pub(super) enum Outcome {
     Retry,
     /// It failed, and only a person can mend it.
     Stop,
+}
+
+impl Outcome {
+    /// What a dataset's report asks for. What broke off because the run was `told_to_end` is no failure: the next run does it.
+    pub(super) fn of(report: &DatasetReport, told_to_end: bool) -> Self {
+        let exit_code = report.error.as_ref().and_then(|error| ExitCode::from_code(error.exit_code));
+        match (report.status, exit_code) {
+            (Status::Failed, Some(ExitCode::BadInput | ExitCode::Expectation | ExitCode::Bug)) => Self::Stop,
+            (Status::Failed, None | Some(ExitCode::Done | ExitCode::Failed | ExitCode::Partial | ExitCode::Busy)) if told_to_end => {
+                Self::Well
+            }
+            (Status::Failed, None | Some(ExitCode::Done | ExitCode::Failed | ExitCode::Partial | ExitCode::Busy)) => Self::Retry,
+            (Status::NothingNew | Status::Committed | Status::Skipped, _) => Self::Well,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,6 +253,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use tributary_specs::ReportedError;
+
     use super::*;
 
     const EVERY: Duration = Duration::from_secs(5);
@@ -266,6 +284,26 @@ mod tests {
 
     fn well(schedule: &mut Schedule, index: usize, name: &str, now: Instant) {
         assert!(schedule.ended(index, &[(table(name), Outcome::Well)], now).is_empty());
+    }
+
+    #[test]
+    fn what_a_retry_may_help_is_tried_again_unless_the_run_was_told_to_end_and_what_a_person_must_mend_stops() {
+        let failed = |exit_code: ExitCode| DatasetReport {
+            status: Status::Failed,
+            error: Some(ReportedError { code: "LK0001".into(), message: "away".into(), exit_code: exit_code.code() }),
+            ..DatasetReport::default()
+        };
+        for (exit_code, while_it_goes_on, at_its_end) in [
+            (ExitCode::Failed, Outcome::Retry, Outcome::Well),
+            (ExitCode::Busy, Outcome::Retry, Outcome::Well),
+            (ExitCode::BadInput, Outcome::Stop, Outcome::Stop),
+            (ExitCode::Expectation, Outcome::Stop, Outcome::Stop),
+            (ExitCode::Bug, Outcome::Stop, Outcome::Stop),
+        ] {
+            let report = failed(exit_code);
+            assert_eq!((Outcome::of(&report, false), Outcome::of(&report, true)), (while_it_goes_on, at_its_end), "{exit_code:?}");
+        }
+        assert_eq!(Outcome::of(&DatasetReport::default(), false), Outcome::Well);
     }
 
     #[test]

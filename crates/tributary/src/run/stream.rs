@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits for one thing: work, looking for moved tables and writing `system.tributary.runs` are tasks of their own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 use futures::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
-use tributary_fault::ExitCode;
 use tributary_specs::{DatasetReport, Layer, Status, TableName};
 
 use super::lag::SourceTimes;
@@ -19,7 +18,7 @@ use super::schedule::{Consequence, Outcome, Schedule, Start};
 use super::work::{Moved, Run, Unfinished, Work, skipped};
 use super::{GRACE, totals};
 use crate::report::{Finished, millis};
-use crate::{ProgressEvent, RunReport};
+use crate::{ProgressEvent, RunReport, runs};
 
 /// How often `system.tributary.runs` gets a row of a dataset at most.
 const RECORD_EVERY: Duration = Duration::from_secs(60);
@@ -104,9 +103,7 @@ impl Stream {
             let sources = work.sources(pipeline).to_vec();
             datasets.extend(owned(work.tables(pipeline)).into_iter().map(|table| (table, work.layer(), sources.clone())));
         }
-        let spec = pipeline.spec();
-        let made = spec.feeds.iter().map(|feed| &feed.table).chain(spec.silver.iter().map(|silver| &silver.table));
-        let made: BTreeSet<TableName> = made.chain(spec.gold.iter().map(|gold| &gold.table)).cloned().collect();
+        let made = pipeline.spec().datasets().into_iter().map(|dataset| dataset.table).collect();
         let works = works.into_iter().map(|work| {
             let (tables, sources) = (owned(work.tables(pipeline)), work.sources(pipeline).to_vec());
             (work, tables, sources)
@@ -166,7 +163,7 @@ impl Stream {
             let report = self.report(self.run.lake.inner().clock().now(), 0, unrecorded.into_values().collect());
             let run = Arc::clone(&self.run);
             self.tasks.spawn(async move {
-                record(&run, &report).await;
+                runs::record(run.lake.inner(), &report).await;
                 Done::Recorded
             });
         }
@@ -248,13 +245,10 @@ impl Stream {
     }
 
     fn finish(&mut self, table: &TableName, mut one: Finished) -> Outcome {
-        let mut outcome = outcome(&one.report);
         let well_before = self.sums.get(table).is_none_or(|sum| sum.status != Status::Failed);
-        if outcome == Outcome::Retry && well_before && self.run.options.cancel.is_cancelled() {
-            // it was told to end; what it had not committed is done by the next run
-            one.report.status = if one.report.commits > 0 { Status::Committed } else { Status::NothingNew };
-            one.report.error = None;
-            outcome = Outcome::Well;
+        let outcome = Outcome::of(&one.report, well_before && self.run.options.cancel.is_cancelled());
+        if outcome == Outcome::Well {
+            totals::forgive(&mut one.report);
         }
         if let Some(version) = one.report.version_to {
             self.schedule.moved(&(table.clone(), version));
@@ -334,7 +328,7 @@ impl Stream {
         self.tasks.abort_all();
         let unrecorded = std::mem::take(&mut self.unrecorded).into_values().collect();
         let last = self.report(self.run.lake.inner().clock().now(), 0, unrecorded);
-        if tokio::time::timeout(LAST_RECORD, record(&self.run, &last)).await.is_err() {
+        if tokio::time::timeout(LAST_RECORD, runs::record(self.run.lake.inner(), &last)).await.is_err() {
             tracing::warn!("system.tributary.runs was not written in time");
         }
         let mut datasets = Vec::new();
@@ -352,26 +346,10 @@ impl Stream {
     }
 }
 
-async fn record(run: &Run, report: &RunReport) {
-    if let Err(error) = crate::runs::record(run.lake.inner(), report).boxed().await {
-        tracing::warn!(error = &error as &dyn std::error::Error, "system.tributary.runs was not written");
-    }
-}
-
 /// Feeds that are not read together go on without each other.
 fn apart(work: Work, pipeline: &crate::Pipeline) -> Vec<Work> {
     let Work::Feeds(chosen) = &work else { return vec![work] };
     let groups = tributary_bronze::read_together(&pipeline.spec().feeds).into_iter();
     let groups = groups.map(|group| group.into_iter().filter(|feed| chosen.contains(feed)).collect::<Vec<_>>());
     groups.filter(|group| !group.is_empty()).map(Work::Feeds).collect()
-}
-
-/// What a dataset's error asks for.
-fn outcome(report: &DatasetReport) -> Outcome {
-    let exit_code = report.error.as_ref().and_then(|error| ExitCode::from_code(error.exit_code));
-    match (report.status, exit_code) {
-        (Status::Failed, Some(ExitCode::BadInput | ExitCode::Expectation | ExitCode::Bug)) => Outcome::Stop,
-        (Status::Failed, None | Some(ExitCode::Done | ExitCode::Failed | ExitCode::Partial | ExitCode::Busy)) => Outcome::Retry,
-        (Status::NothingNew | Status::Committed | Status::Skipped, _) => Outcome::Well,
-    }
 }

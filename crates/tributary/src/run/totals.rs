@@ -32,7 +32,6 @@ pub(super) fn add(sum: &mut DatasetReport, round: &DatasetReport) {
     sum.lag_records = round.lag_records;
     sum.lag_seconds = round.lag_seconds;
     sum.error.clone_from(&round.error);
-    sum.gaps.extend(round.gaps.iter().cloned());
     for note in &round.notes {
         if sum.notes.len() < NOTES_MAX && !sum.notes.contains(note) {
             sum.notes.push(note.clone());
@@ -49,13 +48,21 @@ pub(super) fn add(sum: &mut DatasetReport, round: &DatasetReport) {
     }
 }
 
+/// Takes a failure that counts as none out of a round: what it had not committed is done by the next run.
+pub(super) fn forgive(round: &mut DatasetReport) {
+    if round.status == Status::Failed {
+        round.status = if round.commits > 0 { Status::Committed } else { Status::NothingNew };
+        round.error = None;
+    }
+}
+
 fn add_counts(sum: &mut BTreeMap<String, u64>, round: &BTreeMap<String, u64>) {
     round.iter().for_each(|(key, count)| *sum.entry(key.clone()).or_default() += count);
 }
 
 #[cfg(test)]
 mod tests {
-    use tributary_specs::ReportedError;
+    use tributary_specs::{PassedGap, ReportedError};
 
     use super::*;
 
@@ -75,6 +82,13 @@ mod tests {
     fn counts_add_up_and_a_round_without_news_hides_nothing() {
         let sum = sum(&[round(Status::Committed, 3, Some(4)), round(Status::NothingNew, 0, Some(4)), round(Status::Committed, 2, Some(5))]);
         assert_eq!((sum.rows_in, sum.commits, sum.version_to, sum.status), (5, 2, Some(5), Status::Committed));
+    }
+
+    #[test]
+    fn a_gap_that_was_passed_over_is_counted_once() {
+        let gap = PassedGap { feed: "orders".into(), from: 3, until: 9, ..PassedGap::default() };
+        let passed = DatasetReport { gaps: vec![gap.clone()], ..round(Status::Committed, 1, Some(1)) };
+        assert_eq!(sum(&[passed, round(Status::Committed, 1, Some(2))]).gaps, [gap]);
     }
 
     #[test]

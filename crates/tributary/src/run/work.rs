@@ -40,8 +40,7 @@ impl Work {
     pub(super) fn sources<'a>(&self, pipeline: &'a Pipeline) -> &'a [TableName] {
         match self {
             Self::Feeds(_) => &[],
-            Self::Silver(index) => &pipeline.spec().silver[*index].sources,
-            Self::Gold(index) => &pipeline.spec().gold[*index].sources,
+            Self::Silver(index) | Self::Gold(index) => pipeline.sources_of(self.layer(), *index),
         }
     }
 }
@@ -87,8 +86,14 @@ impl Run {
                 let chosen = feeds.iter().map(|feed| &spec.feeds[*feed]).filter(|feed| only.contains(&feed.table));
                 self.feeds(chosen.collect()).await
             }
-            Work::Silver(index) => vec![self.silver(&spec.silver[*index]).await],
-            Work::Gold(index) => vec![self.gold(&spec.gold[*index]).await],
+            Work::Silver(index) => {
+                let spec = &spec.silver[*index];
+                vec![self.in_turn(&spec.table, self.silver(spec)).await]
+            }
+            Work::Gold(index) => {
+                let spec = &spec.gold[*index];
+                vec![self.in_turn(&spec.table, self.gold(spec)).await]
+            }
         };
         reports.into_iter().map(|report| Finished { layer, report }).collect()
     }
@@ -105,22 +110,24 @@ impl Run {
         layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
     }
 
-    async fn silver(&self, spec: &SilverSpec) -> DatasetReport {
+    /// Brings a silver or gold dataset up to date when it is its turn.
+    async fn in_turn<E: Fault + 'static>(&self, table: &TableName, work: impl Future<Output = Result<DatasetReport, E>>) -> DatasetReport {
         let _turn = self.tables.acquire().await;
         let started = Instant::now();
+        work.await.map_or_else(|error| failed(table, &error, started), one_commit)
+    }
+
+    async fn silver(&self, spec: &SilverSpec) -> tributary_silver_merge::Result<DatasetReport> {
         let options = tributary_silver_merge::Options {
-            functions: self.pipeline.functions().to_vec(),
-            build: self.pipeline.build_of(&spec.table),
             starting_version: self.options.starting_version,
             as_of: self.options.as_of,
             memory_limit: self.silver_bytes,
             run_id: self.id.clone(),
             progress: Some(self.advances(&spec.table, Layer::Silver)),
             cancel: self.options.cancel.clone(),
-            ..Default::default()
+            ..self.pipeline.silver_options(spec)
         };
-        let report = layer::silver(self.lake.inner(), spec, &options).await;
-        report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
+        layer::silver(self.lake.inner(), spec, &options).await
     }
 
     /// Passes on how many rows a dataset has taken up or made.
@@ -140,20 +147,15 @@ impl Run {
         })
     }
 
-    async fn gold(&self, spec: &GoldSpec) -> DatasetReport {
-        let _turn = self.tables.acquire().await;
-        let started = Instant::now();
+    async fn gold(&self, spec: &GoldSpec) -> Result<DatasetReport, tributary_gold_agg::Error> {
         let options = tributary_gold_agg::Options {
-            functions: self.pipeline.functions().to_vec(),
-            build: self.pipeline.build_of(&spec.table),
             as_of: self.options.as_of,
             run_id: self.id.clone(),
             progress: Some(self.advances(&spec.table, Layer::Gold)),
             cancel: self.options.cancel.clone(),
-            ..Default::default()
+            ..self.pipeline.gold_options(spec)
         };
-        let report = layer::gold(self.lake.inner(), spec, &options).await;
-        report.map_or_else(|error| failed(&spec.table, &error, started), one_commit)
+        layer::gold(self.lake.inner(), spec, &options).await
     }
 }
 

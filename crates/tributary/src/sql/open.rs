@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use tributary_fault::nearest;
+use tributary_lake::Table;
 use tributary_lake::datafusion::catalog::TableProvider;
-use tributary_lake::{Lake as TableStore, LakeOptions, Table};
 use tributary_spark_sql::{Missing, Point, Read, Source, TableUse, Tables, choose};
 use tributary_specs::TableName;
 
 use super::{Error, changes};
-use crate::Lake;
+use crate::{Lake, system};
 
 /// Opens every use whose name is that of a table.
 pub(super) async fn open(lake: &Lake, uses: &[TableUse]) -> Result<Tables, Error> {
@@ -71,10 +71,10 @@ impl Catalogues<'_> {
         };
         let lake = if catalogue.eq_ignore_ascii_case(&own) {
             self.lake.inner().clone()
-        } else if catalogue.eq_ignore_ascii_case(SYSTEM) {
-            system(self.lake.inner())?
+        } else if catalogue.eq_ignore_ascii_case(system::NAME) {
+            system::catalogue(self.lake.inner())?
         } else {
-            let suggestion = nearest(catalogue, [own.as_str(), SYSTEM]).map(|nearest| format!("{nearest}.{}", parts.join(".")));
+            let suggestion = nearest(catalogue, [own.as_str(), system::NAME]).map(|nearest| format!("{nearest}.{}", parts.join(".")));
             return Ok(Err(Missing::NoTable { suggestion }));
         };
         if let [schema, name] = parts
@@ -92,11 +92,4 @@ impl Catalogues<'_> {
             Ok(name) => Ok(lake.table(name).await?.ok_or(Missing::NoTable { suggestion: None })),
         }
     }
-}
-
-/// The catalogue of the system tables.
-pub(crate) const SYSTEM: &str = "system";
-
-fn system(lake: &TableStore) -> Result<TableStore, Error> {
-    Ok(TableStore::open(lake.stores().clone(), LakeOptions { catalogue: SYSTEM.to_owned(), ..lake.options().clone() })?)
 }

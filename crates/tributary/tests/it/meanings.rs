@@ -93,6 +93,25 @@ async fn row(lake: &Lake, query: &str) -> Vec<String> {
     rows[0].split('|').map(str::to_owned).collect()
 }
 
+/// What a select and a view with the text, and a select with the rule, fail with: the dataset and its error.
+async fn said_at_the_doors(text: &str, rule: &str) -> Vec<(&'static str, String)> {
+    let (all, one) = ("select * from bronze.rows", "select 1 as one from bronze.rows");
+    let column = format!("select id, {text} as x from bronze.rows");
+    let doors = [
+        ("silver.rows", pipeline(&column, &[], one)),
+        ("silver.rows", pipeline(all, &[rule.to_owned()], one)),
+        ("gold.rows", pipeline(all, &[], &column)),
+    ];
+    let mut said = Vec::new();
+    for (table, pipeline) in doors {
+        let report = run(&shop::open(Arc::new(InMemory::new())), &pipeline.expect("a pipeline")).await;
+        let dataset = report.datasets.iter().find(|dataset| dataset.table == table).expect("a dataset");
+        let error = dataset.error.as_ref().unwrap_or_else(|| panic!("{table}: {text} was executed"));
+        said.push((table, serde_json::to_string(error).expect("JSON")));
+    }
+    said
+}
+
 #[tokio::test]
 async fn every_text_means_the_same_through_every_door() {
     let columns: Vec<String> = MEANINGS.iter().enumerate().map(|(at, (text, ..))| format!("{text} as c{at}")).collect();
@@ -131,16 +150,7 @@ async fn what_is_refused_is_refused_through_every_door() {
         run(&lake, &plain).await;
         let said = tributary::sql::query(&lake, &format!("select {text} as x from bronze.rows")).await.expect_err(text);
         assert!(said.to_string().contains(word) && said.code().to_string().starts_with("SQ"), "sql: {text}: {said}");
-        let doors = [
-            ("silver.rows", pipeline(&format!("select id, {text} as x from bronze.rows"), &[], "select 1 as one from bronze.rows")),
-            ("silver.rows", pipeline("select * from bronze.rows", &[format!("({text}) is null")], "select 1 as one from bronze.rows")),
-            ("gold.rows", pipeline("select * from bronze.rows", &[], &format!("select {text} as x from bronze.rows"))),
-        ];
-        for (table, pipeline) in doors {
-            let report = run(&shop::open(Arc::new(InMemory::new())), &pipeline.expect("a pipeline")).await;
-            let dataset = report.datasets.iter().find(|dataset| dataset.table == table).expect("a dataset");
-            let error = dataset.error.as_ref().unwrap_or_else(|| panic!("{table}: {text} was executed"));
-            let said = serde_json::to_string(error).expect("JSON");
+        for (table, said) in said_at_the_doors(text, &format!("({text}) is null")).await {
             assert!(said.contains(word) && said.contains("SQ000"), "{table}: {text}: {said}");
         }
     }
@@ -150,15 +160,7 @@ async fn what_is_refused_is_refused_through_every_door() {
 #[tokio::test]
 async fn an_overflow_stops_through_every_door_and_tells_no_value() {
     let text = "id * 4611686018427387904";
-    let doors = [
-        ("silver.rows", pipeline(&format!("select id, {text} as x from bronze.rows"), &[], "select 1 as one from bronze.rows")),
-        ("silver.rows", pipeline("select * from bronze.rows", &[format!("{text} > 0")], "select 1 as one from bronze.rows")),
-        ("gold.rows", pipeline("select * from bronze.rows", &[], &format!("select {text} as x from bronze.rows"))),
-    ];
-    for (table, pipeline) in doors {
-        let report = run(&shop::open(Arc::new(InMemory::new())), &pipeline.expect("a pipeline")).await;
-        let dataset = report.datasets.iter().find(|dataset| dataset.table == table).expect("a dataset");
-        let said = serde_json::to_string(&dataset.error.as_ref().expect("it overflows")).expect("JSON");
+    for (table, said) in said_at_the_doors(text, &format!("{text} > 0")).await {
         assert!(said.contains("too large") && !said.contains("46116") && !said.contains(" 7"), "{table}: {said}");
     }
 }
