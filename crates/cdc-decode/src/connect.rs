@@ -1,7 +1,7 @@
 //! The schema block that Kafka Connect's JSON converter puts beside each payload.
 
 use crate::json::{Broken, Cursor, Kind};
-use crate::wire::{Form, Structured, Unit, Wire};
+use crate::wire::{Form, Numbers, Structured, Unit, Wire};
 
 /// A schema as the block writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -142,12 +142,14 @@ impl Schema {
             ("io.debezium.time.Time" | "org.apache.kafka.connect.data.Time", "int32" | "int64") => Wire::Time(Unit::Millis),
             ("io.debezium.time.MicroTime", "int64") | ("io.debezium.time.IsoTime", "string") => Wire::Time(Unit::Micros),
             ("io.debezium.time.NanoTime", "int64") => Wire::Time(Unit::Nanos),
-            ("io.debezium.time.Timestamp" | "org.apache.kafka.connect.data.Timestamp", "int64") => Wire::WallClock(Some(Unit::Millis)),
-            ("io.debezium.time.MicroTimestamp", "int64") | ("io.debezium.time.IsoTimestamp", "string") => {
-                Wire::WallClock(Some(Unit::Micros))
+            ("io.debezium.time.Timestamp" | "org.apache.kafka.connect.data.Timestamp", "int64") => {
+                Wire::WallClock(Numbers::In(Unit::Millis))
             }
-            ("io.debezium.time.NanoTimestamp", "int64") => Wire::WallClock(Some(Unit::Nanos)),
-            ("io.debezium.time.ZonedTimestamp", "string") => Wire::Instant { unit: None, utc: false },
+            ("io.debezium.time.MicroTimestamp", "int64") | ("io.debezium.time.IsoTimestamp", "string") => {
+                Wire::WallClock(Numbers::In(Unit::Micros))
+            }
+            ("io.debezium.time.NanoTimestamp", "int64") => Wire::WallClock(Numbers::In(Unit::Nanos)),
+            ("io.debezium.time.ZonedTimestamp", "string") => Wire::Instant { numbers: Numbers::Refused, utc: false },
             ("io.debezium.time.StructuredDate", "struct") => Wire::Structured(Structured::Date),
             ("io.debezium.time.StructuredTime", "struct") => Wire::Structured(Structured::Time),
             ("io.debezium.time.StructuredTimestamp", "struct") => Wire::Structured(Structured::WallClock),
@@ -160,12 +162,12 @@ impl Schema {
             ("date", "int32") => Wire::Date,
             ("time-millis", "int32") => Wire::Time(Unit::Millis),
             ("time-micros", "int64") => Wire::Time(Unit::Micros),
-            ("timestamp-millis", "int64") => Wire::Instant { unit: Some(Unit::Millis), utc: true },
-            ("timestamp-micros", "int64") => Wire::Instant { unit: Some(Unit::Micros), utc: true },
-            ("timestamp-nanos", "int64") => Wire::Instant { unit: Some(Unit::Nanos), utc: true },
-            ("local-timestamp-millis", "int64") => Wire::WallClock(Some(Unit::Millis)),
-            ("local-timestamp-micros", "int64") => Wire::WallClock(Some(Unit::Micros)),
-            ("local-timestamp-nanos", "int64") => Wire::WallClock(Some(Unit::Nanos)),
+            ("timestamp-millis", "int64") => Wire::Instant { numbers: Numbers::In(Unit::Millis), utc: true },
+            ("timestamp-micros", "int64") => Wire::Instant { numbers: Numbers::In(Unit::Micros), utc: true },
+            ("timestamp-nanos", "int64") => Wire::Instant { numbers: Numbers::In(Unit::Nanos), utc: true },
+            ("local-timestamp-millis", "int64") => Wire::WallClock(Numbers::In(Unit::Millis)),
+            ("local-timestamp-micros", "int64") => Wire::WallClock(Numbers::In(Unit::Micros)),
+            ("local-timestamp-nanos", "int64") => Wire::WallClock(Numbers::In(Unit::Nanos)),
             ("io.debezium.data.EnumSet", "string") => Wire::Set(self.allowed.split(',').map(str::to_owned).collect()),
             _ => return None,
         })

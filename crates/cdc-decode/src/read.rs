@@ -11,10 +11,11 @@ use crate::number::Decimal;
 use crate::placeholder::{Placeholder, unhex};
 use crate::scalar::Scalar;
 use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_micros, parse_moment, parse_seconds, parse_time};
-use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Structured, TIME_CHOICES, Unit, Wire};
+use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Numbers, Structured, TIME_CHOICES, Unit, Wire};
 
-const PADDING: GeneralPurposeConfig =
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
+const PADDING: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING);
 
@@ -106,7 +107,15 @@ pub(crate) enum Outcome<'a> {
 
 impl Reader {
     pub(crate) fn new(placeholder: Placeholder) -> Self {
-        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new(), problem: None }
+        Self {
+            placeholder,
+            text: Vec::new(),
+            bytes: Vec::new(),
+            cut: 0,
+            duplicates: 0,
+            extras: Vec::new(),
+            problem: None,
+        }
     }
 
     /// What was wrong with the value that failed.
@@ -153,7 +162,7 @@ impl Reader {
                 }
                 *cursor = cursor.back_to(start);
             }
-            Wire::WallClock(Some(Unit::Micros)) => {
+            Wire::WallClock(Numbers::In(Unit::Micros)) => {
                 let start = cursor.at();
                 if let Some(micros) = cursor.small_integer() {
                     // Infinite ones have more digits than a small integer.
@@ -302,7 +311,10 @@ impl Reader {
             (Wire::Unsigned, Kind::Number) => {
                 let number = cursor.number()?;
                 match number.integer {
-                    Some(value) if value < 0 => Scalar::Decimal(Decimal { unscaled: i128::from(value.cast_unsigned()), scale: 0 }),
+                    Some(value) if value < 0 => Scalar::Decimal(Decimal {
+                        unscaled: i128::from(value.cast_unsigned()),
+                        scale: 0,
+                    }),
                     Some(value) => Scalar::Integer(value),
                     None => Scalar::Number(number.raw),
                 }
@@ -327,10 +339,13 @@ impl Reader {
         if self.placeholder.is_text(cursor.text()?.raw) {
             return Ok(Outcome::Unavailable);
         }
-        Err(Problem::Undeclared { found: kind.name(), choices })
+        Err(Problem::Undeclared {
+            found: kind.name(),
+            choices,
+        })
     }
 
-    /// A time as a number. The outer `None` = out of range for its type.
+    /// A time as a number. The outer `None` = a number is none here, or is out of range for its type.
     pub(crate) fn counted(&mut self, number: i64, wire: &Wire) -> Option<Result<Outcome<'static>, Problem>> {
         let value = match wire {
             Wire::Date => {
@@ -340,10 +355,21 @@ impl Reader {
                 Scalar::Date(i32::try_from(number).ok()?)
             }
             Wire::Time(unit) => Scalar::Time(self.micros(number, *unit)?),
-            Wire::WallClock(None) | Wire::Instant { unit: None, .. } => {
-                return Some(Err(Problem::Undeclared { found: "a number", choices: TIME_CHOICES }));
+            Wire::WallClock(Numbers::Undeclared)
+            | Wire::Instant {
+                numbers: Numbers::Undeclared,
+                ..
+            } => {
+                return Some(Err(Problem::Undeclared {
+                    found: "a number",
+                    choices: TIME_CHOICES,
+                }));
             }
-            Wire::WallClock(Some(unit)) | Wire::Instant { unit: Some(unit), .. } => {
+            Wire::WallClock(Numbers::In(unit))
+            | Wire::Instant {
+                numbers: Numbers::In(unit),
+                ..
+            } => {
                 let micros = if *unit == Unit::Nanos && (number == i64::MAX || number == i64::MIN) {
                     None
                 } else {
@@ -390,18 +416,24 @@ impl Reader {
         match (wire, kind) {
             (Wire::Array(wire), Kind::Array) => {
                 let fits = column.data_type().clone();
-                let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let Some(element) = column.element() else {
+                    return Err(Problem::DoesNotFit(DataType::String));
+                };
                 let mut elements = cursor.array()?;
                 while cursor.element(&mut elements)? {
                     self.try_read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
                 }
             }
             (Wire::Struct(wires), Kind::Object) => {
-                let Some(fields) = column.fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let Some(fields) = column.fields() else {
+                    return Err(Problem::DoesNotFit(DataType::String));
+                };
                 self.fields(cursor, wires, fields)?;
             }
             (Wire::Map(key, value), Kind::Object) => {
-                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let Some((keys, values)) = column.entries() else {
+                    return Err(Problem::DoesNotFit(DataType::String));
+                };
                 let mut members = cursor.object()?;
                 while let Some(name) = cursor.member(&mut members)? {
                     if **key != Wire::Text && **key != Wire::Anything {
@@ -413,7 +445,9 @@ impl Reader {
                 }
             }
             (Wire::Map(key, value), Kind::Array) => {
-                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let Some((keys, values)) = column.entries() else {
+                    return Err(Problem::DoesNotFit(DataType::String));
+                };
                 let mut pairs = cursor.array()?;
                 while cursor.element(&mut pairs)? {
                     let mut pair = cursor.array()?;
@@ -498,7 +532,9 @@ impl Reader {
                             }
                             spelled.push(ahead.number()?.integer);
                         }
-                        Ok(self.placeholder.is_spelled(spelled.into_iter().map(|value| value.unwrap_or(i64::MAX))))
+                        Ok(self
+                            .placeholder
+                            .is_spelled(spelled.into_iter().map(|value| value.unwrap_or(i64::MAX))))
                     }
                     _ => Ok(false),
                 }
@@ -542,7 +578,11 @@ fn refusal(refused: Refused, column: &Column, scalar: Scalar<'_>, wire: &Wire) -
         Refused::DoesNotFit => {
             let natural = wire.natural();
             // A schema's own type first, unless the column has it already and the value is what is odd.
-            Problem::DoesNotFit(if natural == *column.data_type() { scalar.data_type() } else { natural_of(natural, scalar) })
+            Problem::DoesNotFit(if natural == *column.data_type() {
+                scalar.data_type()
+            } else {
+                natural_of(natural, scalar)
+            })
         }
     }
 }
@@ -569,7 +609,10 @@ pub(crate) fn around(problem: Problem, column: &DataType) -> Problem {
 }
 
 fn wrong(found: Kind, wire: &Wire) -> Problem {
-    Problem::WrongType { found: found.name(), wanted: wanted(wire) }
+    Problem::WrongType {
+        found: found.name(),
+        wanted: wanted(wire),
+    }
 }
 
 /// What a value should have been, for messages.
@@ -611,7 +654,10 @@ const DOUBLE_DIGITS: usize = 17;
 /// Digits of a number from its first that is not zero, exponent left out.
 pub(crate) fn significant(raw: &[u8]) -> usize {
     let mantissa = raw.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    mantissa.filter(|byte| byte.is_ascii_digit()).skip_while(|byte| **byte == b'0').count()
+    mantissa
+        .filter(|byte| byte.is_ascii_digit())
+        .skip_while(|byte| **byte == b'0')
+        .count()
 }
 
 fn special_number(text: &[u8]) -> Option<f64> {
@@ -651,7 +697,9 @@ pub(crate) fn in_order<'s>(text: &'s [u8], order: &[String], out: &'s mut Vec<u8
     let place = |member: &[u8]| order.iter().position(|allowed| allowed.as_bytes() == member);
     let members: Vec<&[u8]> = text.split(|byte| *byte == b',').collect();
     let places: Option<Vec<usize>> = members.iter().map(|member| place(member)).collect();
-    let Some(mut places) = places.filter(|places| !places.is_sorted()) else { return text };
+    let Some(mut places) = places.filter(|places| !places.is_sorted()) else {
+        return text;
+    };
     places.sort_unstable();
     out.clear();
     for (at, place) in places.into_iter().enumerate() {
@@ -681,7 +729,10 @@ pub(crate) fn decode(form: Form, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 /// A number from base64 of its unscaled integer.
 fn unscaled<'s>(text: &[u8], scale: i32, out: &'s mut Vec<u8>) -> Option<Scalar<'s>> {
     if let Some(unscaled) = short_base64(text) {
-        return Some(Scalar::Decimal(Decimal { unscaled: i128::from(unscaled), scale }));
+        return Some(Scalar::Decimal(Decimal {
+            unscaled: i128::from(unscaled),
+            scale,
+        }));
     }
     out.clear();
     BASE64.decode_vec(text, out).ok()?;

@@ -23,6 +23,17 @@ pub(crate) enum Form {
     Bits,
 }
 
+/// What a number is where a moment is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Nothing before its unit is declared.
+    Undeclared,
+    /// No moment: moments are text here.
+    Refused,
+    /// So many of this unit since the epoch.
+    In(Unit),
+}
+
 /// How a value is written in JSON. Null is null whatever the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wire {
@@ -59,11 +70,11 @@ pub(crate) enum Wire {
     Date,
     /// µs of the day: a number in this unit, or ISO text.
     Time(Unit),
-    /// Without zone: a number in this unit or ISO text; `None` = a number is refused because its unit is not known.
-    WallClock(Option<Unit>),
-    /// An instant: ISO text, or a number in this unit; `None` as above.
+    /// Without zone: ISO text, or a number.
+    WallClock(Numbers),
+    /// An instant: ISO text, or a number.
     Instant {
-        unit: Option<Unit>,
+        numbers: Numbers,
         /// Whether text without an offset is taken as UTC; else it is refused.
         utc: bool,
     },
@@ -198,11 +209,12 @@ impl Wire {
                 Some(_) => return Err("iso"),
             },
             DataType::Timestamp | DataType::TimestampNtz => {
-                let unit = match encoding {
-                    None | Some(E::Iso) => None,
-                    Some(encoding) => Some(unit(encoding).ok_or(TIME_CHOICES)?),
+                let numbers = match encoding {
+                    None => Numbers::Undeclared,
+                    Some(E::Iso) => Numbers::Refused,
+                    Some(encoding) => Numbers::In(unit(encoding).ok_or(TIME_CHOICES)?),
                 };
-                if matches!(data_type, DataType::Timestamp) { Self::Instant { unit, utc: plain } } else { Self::WallClock(unit) }
+                if matches!(data_type, DataType::Timestamp) { Self::Instant { numbers, utc: plain } } else { Self::WallClock(numbers) }
             }
             DataType::Array(element) => Self::Array(Box::new(Self::declared(element, encoding, plain)?)),
             DataType::Struct(fields) => Self::Struct(

@@ -88,6 +88,30 @@ fn dbzt_09_a_time_that_was_never_set_is_null_and_not_epoch_zero() {
     assert_eq!(cells(&decode(&feed, &events).batch, "paid_at"), ["∅", "2026-02-03T00:00:00"]);
 }
 
+#[test]
+fn kafka_05_a_number_is_a_time_only_in_the_unit_that_was_declared() {
+    let case = case("KAFKA-05");
+    let sent = case["input"]["events"].as_array().unwrap();
+    let events: Vec<_> = sent.iter().zip(0i64..).map(|(value, at)| event(at, None, Some(value))).collect();
+    let taken = |encoding: &str| {
+        let decoded = decode(&feed(Decode::Json, columns(&format!("id long\nat timestamp{encoding}"))), &events);
+        let refused: Vec<usize> = decoded.rejects.iter().map(|reject| reject.index + 1).collect();
+        let times: Vec<_> = cells(&decoded.batch, "id").into_iter().zip(cells(&decoded.batch, "at")).collect();
+        (times.iter().map(|(id, at)| format!("{id} {at}")).collect::<Vec<_>>(), refused)
+    };
+    let undeclared = decode(&feed(Decode::Json, columns("id long\nat timestamp")), &events);
+    let stop = undeclared.stop.expect("a number without a unit stops the feed").to_string();
+    assert!(stop.contains("column at") && stop.contains("offset 2") && stop.contains("millis, micros, nanos, iso"), "{stop}");
+    let at = |id: usize| format!("{id} 2026-02-03T10:00:00Z");
+    assert_eq!(taken(" iso"), (vec![at(1), at(2), at(6)], vec![3, 4, 5, 7]));
+    for (unit, id) in [("millis", 3), ("micros", 4)] {
+        let (times, refused) = taken(&format!(" {unit}"));
+        assert!(times.contains(&at(id)), "{unit}: {times:?}");
+        let numbers = times.iter().filter(|time| !time.ends_with("2026-02-03T10:00:00Z"));
+        assert_eq!((numbers.collect::<Vec<_>>(), refused.contains(&7)), (Vec::<&String>::new(), true), "{unit}: {times:?}");
+    }
+}
+
 /// What the connector makes of rows of a change table: an update of its two rows, a key change of a delete and a create.
 fn envelopes(rows: &[Value]) -> Vec<Value> {
     let lsn = |text: &Value| {
