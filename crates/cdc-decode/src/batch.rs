@@ -25,12 +25,12 @@ impl Ours {
         Self { change: is_change_feed.then(Change::new), provenance: Provenance::new(), zeros: Zeros::default() }
     }
 
-    /// Makes room for a batch like the last one.
-    pub(crate) fn prepare(&mut self) {
+    /// Makes room for so many rows like those of the last batch.
+    pub(crate) fn prepare(&mut self, rows: usize) {
         if let Some(change) = &mut self.change {
-            change.prepare();
+            change.prepare(rows);
         }
-        self.provenance.prepare();
+        self.provenance.prepare(rows);
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
@@ -83,7 +83,7 @@ pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_a
     let Ours { change, provenance, zeros } = ours;
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(fields.len());
     for (_, column) in &mut table.rows {
-        arrays.push(column.finish(zeros)?);
+        arrays.push(column.finish_at(rows, zeros)?);
     }
     match change {
         Some(change) => {

@@ -7,19 +7,18 @@ use tributary_specs::DataType;
 use crate::avro;
 use crate::column::Refused;
 use crate::decoded::{IgnoreReason, ReasonCode};
-use crate::decoder::{Decoder, Outcome, Scratch, Verdict};
+use crate::decoder::{Decoder, Outcome, Verdict};
 use crate::envelope::{Envelope, Image, Side};
 use crate::error::Error;
 use crate::ignored;
 use crate::infer::Inference;
 use crate::json::{Broken, Cursor, Kind, Text};
 use crate::layout::{Field, Layout, Slot};
-use crate::position::{Claim, Placed};
+use crate::position::{Claim, Placed, Position};
 use crate::record::{Header, Record};
 use crate::row::{AboutRow, Found, Halt, Rules, read_row};
 use crate::source::Source;
 use crate::struct_text;
-use crate::system::SourceRow;
 use crate::template::Block;
 use crate::wire::Wire;
 use crate::wrapped::Opened;
@@ -127,11 +126,12 @@ impl Decoder {
         }
         let policy = self.table.policy();
         let (after_found, before_found) = found;
+        let aside = !(self.needs_no_proof() || self.shown.are_complete() || keyless(record));
         let envelope = {
             let Self { plans, bare, table, reader, orders, source, .. } = &mut *self;
             let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
             let rules = Rules { policy, undeclared };
-            let (rows, before) = (&mut table.rows, &mut table.before);
+            let (rows, before, unproved) = (&mut table.rows, &mut table.before, &mut table.unproved);
             Envelope::read::<Halt>(&mut cursor, orders, source, |side, again, cursor| match side {
                 Side::After => {
                     if again {
@@ -145,8 +145,9 @@ impl Decoder {
                         before.truncate(row);
                         before_found.clear();
                     }
-                    before.fill(row);
-                    let Some(fields) = before.fields() else { return Ok(()) };
+                    let (image, row) = if aside { (unproved.cleared(before), 0) } else { (&mut *before, row) };
+                    image.fill(row);
+                    let Some(fields) = image.fields() else { return Ok(()) };
                     read_row(reader, cursor, layout, fields, row, rules, before_found)
                 }
             })?
@@ -172,7 +173,7 @@ impl Decoder {
         {
             return Ok(Verdict::Ignored(IgnoreReason::Signal));
         }
-        self.envelope_row(record, value, row, op, &payload, &envelope, found)
+        self.envelope_row(record, value, row, op, &payload, &envelope, aside, found)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -184,11 +185,11 @@ impl Decoder {
         op: Op,
         payload: &Payload,
         envelope: &Envelope<'r>,
+        aside: bool,
         found: &mut (Found<'r>, Found<'r>),
     ) -> Outcome {
-        let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
         let nulls_after = if envelope.after == Image::None { 0 } else { found.0.nulls };
-        let trusted = self.trusts_before(keyless, payload.shape, envelope, row, nulls_after);
+        let trusted = self.trusts_before(payload.shape, envelope, aside, keyless(record), row, nulls_after);
         match op {
             Op::Read | Op::Create | Op::Update => {
                 if envelope.after == Image::None {
@@ -199,7 +200,7 @@ impl Decoder {
                 self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
                 found.0.clear();
                 match envelope.before {
-                    Image::At(at) if trusted => self.image(payload.shape, value, at, row, &mut found.0)?,
+                    Image::At(at) if trusted => self.image(Side::After, payload.shape, value, at, row, &mut found.0)?,
                     before => {
                         if let Some(verdict) = self.key_row(record, payload.shape, value, before, row, &mut found.0)? {
                             return Ok(verdict);
@@ -208,22 +209,20 @@ impl Decoder {
                 }
             }
             Op::Truncate => {
-                self.table.rows.iter_mut().for_each(|(_, column)| {
-                    column.truncate(row);
-                    column.push_null();
-                });
+                self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
                 found.0.clear();
             }
         }
-        if envelope.before == Image::None {
+        match envelope.before {
             // A first image may have been followed by a null one. Nulls are filled in later.
-            if envelope.duplicates > 0 {
-                self.table.before.truncate(row);
+            Image::None if envelope.duplicates == 0 => {}
+            Image::At(at) if trusted && op != Op::Truncate => {
+                if aside {
+                    self.image(Side::Before, payload.shape, value, at, row, &mut found.1)?;
+                }
+                self.table.before.close().map_err(too_large)?;
             }
-        } else if trusted && op != Op::Truncate {
-            self.table.before.close().map_err(too_large)?;
-        } else {
-            self.table.before.truncate(row);
+            _ => self.table.before.truncate(row),
         }
         let about = About { handled_ms: envelope.handled_ms, transaction: envelope.transaction };
         let verdict = self.finish_row(record, row, op, &about, &found.0)?;
@@ -233,8 +232,9 @@ impl Decoder {
         Ok(verdict)
     }
 
-    /// Whether an envelope's before-image is the whole old row; see [`crate::before`].
-    fn trusts_before(&mut self, keyless: bool, shape: Shape, envelope: &Envelope<'_>, row: usize, nulls_after: u64) -> bool {
+    /// Whether an envelope's before-image is the whole old row; see [`crate::before`]. `aside` = it has been read aside, not as row
+    /// number `row`.
+    fn trusts_before(&mut self, shape: Shape, envelope: &Envelope<'_>, aside: bool, keyless: bool, row: usize, nulls_after: u64) -> bool {
         if self.needs_no_proof() {
             return true;
         }
@@ -247,7 +247,8 @@ impl Decoder {
         let Self { plans, bare, table, .. } = &mut *self;
         let (layout, _) = layout_of(shape, plans, bare, &table.undeclared);
         let is_bare = shape == Shape::Bare;
-        let Some(fields) = table.before.fields() else { return false };
+        let (image, row) = if aside { (table.unproved.image(), 0) } else { (&mut table.before, row) };
+        let Some(fields) = image.fields() else { return false };
         layout.fields.iter().any(|field| match field.slot {
             Slot::Column(column) => {
                 let takes_null = if is_bare { column < 64 && nulls_after >> column & 1 == 1 } else { field.shows_null };
@@ -272,13 +273,21 @@ impl Decoder {
         }
     }
 
-    /// Takes a row image again, into the business columns.
-    fn image<'r>(&mut self, shape: Shape, value: &'r [u8], at: usize, row: usize, found: &mut Found<'r>) -> Result<(), Halt> {
+    /// Takes a row image again: into the business columns, or into the struct of before-images, whose row it does not end.
+    fn image<'r>(&mut self, side: Side, shape: Shape, value: &'r [u8], at: usize, row: usize, found: &mut Found<'r>) -> Result<(), Halt> {
         let policy = self.table.policy();
         let Self { plans, bare, table, reader, .. } = &mut *self;
         let (layout, undeclared) = layout_of(shape, plans, bare, &table.undeclared);
+        let columns = match side {
+            Side::After => &mut table.rows,
+            Side::Before => {
+                table.before.fill(row);
+                let Some(fields) = table.before.fields() else { return Ok(()) };
+                fields
+            }
+        };
         let duplicates = reader.duplicates;
-        read_row(reader, &mut Cursor::from(value, at), layout, &mut table.rows, row, Rules { policy, undeclared }, found)?;
+        read_row(reader, &mut Cursor::from(value, at), layout, columns, row, Rules { policy, undeclared }, found)?;
         reader.duplicates = duplicates;
         Ok(())
     }
@@ -299,7 +308,7 @@ impl Decoder {
         if let (Image::At(at), Some(keys)) = (before, self.table.keys.clone().filter(|keys| !keys.is_empty())) {
             self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
             found.clear();
-            self.image(shape, value, at, row, found)?;
+            self.image(Side::After, shape, value, at, row, found)?;
             self.only_keys(&keys, row, found);
             return Ok(None);
         }
@@ -333,7 +342,6 @@ impl Decoder {
         for (name, column) in &mut self.table.rows {
             if !keys.contains(name) {
                 column.truncate(row);
-                column.push_null();
             }
         }
     }
@@ -423,15 +431,7 @@ impl Decoder {
         };
         let trusted = self.begin_flattened(about.source, row);
         if op == Op::Delete && trusted {
-            self.table.before.fill(row);
-            let policy = self.table.policy();
-            let Self { plans, bare, table, reader, .. } = &mut *self;
-            let (layout, undeclared) = layout_of(payload.shape, plans, bare, &table.undeclared);
-            if let Some(fields) = table.before.fields() {
-                let duplicates = reader.duplicates;
-                read_row(reader, &mut Cursor::from(value, payload.at), layout, fields, row, Rules { policy, undeclared }, &mut found.1)?;
-                reader.duplicates = duplicates;
-            }
+            self.image(Side::Before, payload.shape, value, payload.at, row, &mut found.1)?;
             self.table.before.close().map_err(too_large)?;
         } else if op == Op::Delete {
             self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
@@ -490,8 +490,8 @@ impl Decoder {
     /// Ends a row of a feed of plain rows.
     pub(crate) fn finish_plain(&mut self, record: &Record<'_>, row: usize, found: &Found<'_>) -> Outcome {
         self.note_lost(found);
-        let position = (!record.topic.is_empty()).then(|| format!("{}/{:010}/{:020}", record.topic, record.partition, record.offset));
-        let position = position.as_ref().map(String::as_bytes);
+        let write = |out: &mut Vec<u8>| out.extend(format!("{}/{:010}/{:020}", record.topic, record.partition, record.offset).into_bytes());
+        let position = (!record.topic.is_empty()).then_some(write);
         write_rescued(found, &mut self.scratch.rescued);
         self.ours.provenance.push(row, record, position, None, &self.scratch.rescued).map_err(too_large)?;
         Ok(Verdict::Row)
@@ -540,9 +540,7 @@ impl Decoder {
         if let Some(verdict) = self.push_key_change(record, row, op)? {
             return Ok(verdict);
         }
-        self.scratch.position.clear();
-        placed.position.write(&mut self.scratch.position);
-        self.push_ours(record, row, op, about, found)?;
+        self.push_ours(record, row, op, &placed.position, about, found)?;
         if let Some(track) = self.tracks.again() {
             track.accept(&placed, &claim, self.source.server());
         }
@@ -556,8 +554,8 @@ impl Decoder {
         Ok(Verdict::Row)
     }
 
-    fn backwards_error(&self, record: &Record<'_>, from: &crate::position::Position, to: &crate::position::Position) -> Error {
-        let text = |position: &crate::position::Position| {
+    fn backwards_error(&self, record: &Record<'_>, from: &Position, to: &Position) -> Error {
+        let text = |position: &Position| {
             let mut out = Vec::new();
             position.write(&mut out);
             String::from_utf8_lossy(&out).into_owned()
@@ -565,35 +563,30 @@ impl Decoder {
         Error::PositionsBackwards { feed: self.feed.clone(), from: text(from), to: text(to), place: record.place() }
     }
 
-    fn push_ours(&mut self, record: &Record<'_>, row: usize, op: Op, about: &About<'_>, found: &Found<'_>) -> Result<(), Halt> {
+    fn push_ours(
+        &mut self,
+        record: &Record<'_>,
+        row: usize,
+        op: Op,
+        position: &Position,
+        about: &About<'_>,
+        found: &Found<'_>,
+    ) -> Result<(), Halt> {
         let source = &self.source;
-        let Scratch { position, rescued } = &mut self.scratch;
+        let rescued = &mut self.scratch.rescued;
         write_rescued(found, rescued);
-        let ts_us = source.ts_micros();
         let mut resolved = Vec::new();
         let transaction = match about.transaction {
             Some(transaction) => Some(transaction.resolve(&mut resolved)?),
             None => source.tx_id.get().or(source.gtid.get()),
         };
-        let server = source.server();
-        let source_row = SourceRow {
-            generation: source.generation(),
-            connector: source.connector.get(),
-            database: source.database.get(),
-            schema: source.schema.get(),
-            table: source.table.get(),
-            snapshot: source.snapshot.get(),
-            ts_us,
-            tx_id: transaction,
-            server: (!server.is_empty()).then_some(server),
-        };
         let names = &self.table.rows;
         let unavailable = found.unavailable.iter().map(|column| names.get(*column).map_or("", |(name, _)| name.as_str()));
         if let Some(change) = &mut self.ours.change {
-            change.push(row, op.name(), unavailable, &source_row).map_err(too_large)?;
+            change.push(row, op.name(), unavailable, source, transaction).map_err(too_large)?;
         }
-        let event_time = ts_us.or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
-        self.ours.provenance.push(row, record, Some(position.as_slice()), event_time, rescued).map_err(too_large)
+        let event_time = source.ts_micros().or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
+        self.ours.provenance.push(row, record, Some(|out: &mut Vec<u8>| position.write(out)), event_time, rescued).map_err(too_large)
     }
 
     fn note_lost(&mut self, found: &Found<'_>) {
@@ -826,6 +819,11 @@ fn layout_of<'p>(shape: Shape, plans: &'p crate::wrapped::Plans, bare: &'p Layou
             None => (bare, undeclared),
         },
     }
+}
+
+/// Whether a record has no key that would identify its row.
+pub(crate) fn keyless(record: &Record<'_>) -> bool {
+    record.key.is_none_or(|key| key.is_empty() || key == b"null")
 }
 
 /// The keys of an object.

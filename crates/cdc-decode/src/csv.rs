@@ -131,9 +131,6 @@ impl Decoder {
         for at in 0..due {
             self.csv_field(at, row, found)?;
         }
-        for (_, column) in &mut self.table.rows {
-            column.fill(row + 1);
-        }
         self.finish_plain(record, row, found)
     }
 
@@ -179,9 +176,9 @@ impl Decoder {
         };
         let (Some((_, column)), Some(wire)) = (self.table.rows.get_mut(index), self.table.wires.get(index)) else { return Ok(()) };
         if is_null {
-            column.push_null();
             return Ok(());
         }
+        column.fill(row);
         let mut bytes = Vec::new();
         let problem = match from_text(text, wire, column.data_type(), &mut bytes, &mut self.reader.cut) {
             Some(Ok(scalar)) => match column.push(scalar) {
@@ -190,7 +187,6 @@ impl Decoder {
                 Err(crate::column::Refused::DoesNotFit) => Problem::DoesNotFit(scalar.data_type()),
             },
             Some(Err(lost)) => {
-                column.push_null();
                 found.lost.push((index, lost));
                 rescue(found);
                 return Ok(());
@@ -199,7 +195,6 @@ impl Decoder {
         };
         if policy == SchemaPolicy::Rescue && problem != Problem::TooLarge {
             column.truncate(row);
-            column.push_null();
             rescue(found);
             return Ok(());
         }

@@ -25,6 +25,7 @@ use crate::row::{Found, Halt};
 use crate::system;
 use crate::table::{Misfit, Placement, Table};
 use crate::wire::Wire;
+use crate::words::same;
 use crate::wrapped::{NewPlan, Plans};
 
 /// Property of a feed: what to do when source positions run backwards although the changes are later; `stop` (default),
@@ -93,7 +94,6 @@ impl Counts {
 /// Buffers used again for every record.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    pub position: Vec<u8>,
     pub rescued: Vec<u8>,
 }
 
@@ -234,8 +234,8 @@ impl Decoder {
             stop: None,
         };
         self.avro.begin();
-        self.table.prepare();
-        self.ours.prepare();
+        self.table.prepare(records.len());
+        self.ours.prepare(records.len());
         let mut found = (Found::default(), Found::default());
         let mut rows = 0;
         for (index, record) in records.iter().enumerate() {
@@ -407,14 +407,14 @@ impl Decoder {
     /// is found where it is expected.
     fn arrange(&mut self, record: &Record<'_>) {
         let names = self.row_names(record);
+        let mut more: Vec<Field> = Vec::new();
         for name in &names {
-            if !self.bare.fields.iter().any(|field| field.name == *name) {
-                let field = self.table.open_field(name);
-                self.bare.set(field);
+            if !self.bare.fields.iter().chain(&more).any(|field| field.name == *name) {
+                more.push(self.table.open_field(name));
             }
         }
         let place = |field: &Field| names.iter().position(|name| *name == field.name).unwrap_or(usize::MAX);
-        self.bare.fields.sort_by_cached_key(place);
+        self.bare.arrange(more, place);
     }
 
     fn set_field(&mut self, field: Field) {
@@ -540,7 +540,8 @@ impl Tracks {
     /// The track of a partition; a new one where there is none.
     #[inline]
     pub(crate) fn get(&mut self, topic: &str, partition: i32) -> &mut Track {
-        let is_last = self.tracks.get(self.last).is_some_and(|(known, number, _)| *number == partition && known == topic);
+        let is = |(known, number, _): &(String, i32, Track)| *number == partition && same(known.as_bytes(), topic.as_bytes());
+        let is_last = self.tracks.get(self.last).is_some_and(is);
         if !is_last {
             self.last = self.place(topic, partition);
         }
@@ -555,7 +556,7 @@ impl Tracks {
 
     fn place(&mut self, topic: &str, partition: i32) -> usize {
         const FEW: usize = 16;
-        let is = |(known, number, _): &(String, i32, Track)| *number == partition && known == topic;
+        let is = |(known, number, _): &(String, i32, Track)| *number == partition && same(known.as_bytes(), topic.as_bytes());
         if let Some(place) = self.tracks.iter().take(FEW).position(is) {
             return place;
         }

@@ -76,6 +76,34 @@ impl Orders {
     }
 }
 
+/// What follows the source block in nearly every message of PostgreSQL and others without transaction metadata, up to the
+/// closing brace.
+struct End<'a> {
+    op: Text<'a>,
+    handled_ms: Option<i64>,
+}
+
+impl<'a> End<'a> {
+    /// Takes it, if it comes; the times are those of the years 2001 to 2286. `None` = something else, nothing taken.
+    #[inline(always)]
+    fn take(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut ahead = cursor.clone();
+        if !ahead.literal(br#","transaction":null,"op":"#) {
+            return None;
+        }
+        let raw = ahead.letter()?;
+        let mut time = |key: &[u8], digits: usize| if ahead.literal(key) { ahead.digits(digits) } else { None };
+        let ms = time(br#","ts_ms":"#, 13)?;
+        time(br#","ts_us":"#, 16)?;
+        time(br#","ts_ns":"#, 19)?;
+        if !ahead.byte(b'}') {
+            return None;
+        }
+        *cursor = ahead;
+        Some(Self { op: Text { raw, escaped: false }, handled_ms: ms.signed() })
+    }
+}
+
 impl<'a> Envelope<'a> {
     /// Reads an envelope and its source block; each row image goes to `image`, which must take the object at the cursor and is told whether that
     /// side has come before.
@@ -92,22 +120,26 @@ impl<'a> Envelope<'a> {
         let mut envelope = Self::default();
         let mut seen_source = false;
         let mut place = Place::default();
-        // What nearly every message begins with.
-        if cursor.literal(br#"{"before":null,"after":{"#) {
-            *cursor = cursor.back_to(cursor.at() - 1);
+        // What nearly every message is: each part in its place.
+        if cursor.literal(br#"{"before":null"#) {
+            place = Place::after(1);
+        } else if cursor.literal_object(br#"{"before":{"#) {
+            place = Place::after(1);
+            envelope.before = Image::At(cursor.at());
+            image(Side::Before, false, cursor)?;
+        }
+        if place == Place::after(1) && cursor.literal_object(br#","after":{"#) {
             place = Place::after(2);
             envelope.after = Image::At(cursor.at());
             image(Side::After, false, cursor)?;
-            if cursor.literal(br#","source":{"#) {
-                *cursor = cursor.back_to(cursor.at() - 1);
-                place = Place::after(3);
-                seen_source = true;
-                orders.source.read(cursor, source)?;
-                if cursor.literal(br#","transaction":null,"op":""#) {
-                    *cursor = cursor.back_to(cursor.at() - 1);
-                    place = Place::after(5);
-                    envelope.op = Some(cursor.text()?);
-                }
+        }
+        if place == Place::after(2) && cursor.literal_object(br#","source":{"#) {
+            place = Place::after(3);
+            seen_source = true;
+            orders.source.read(cursor, source)?;
+            if let Some(end) = End::take(cursor) {
+                (envelope.op, envelope.handled_ms) = (Some(end.op), end.handled_ms);
+                return Ok(envelope);
             }
         }
         while let Some(member) = orders.envelope.next(cursor, &mut place, Member::named)? {

@@ -1,6 +1,6 @@
 //! Which field of a message goes where.
 
-use crate::json::{Broken, Cursor, Members, Token};
+use crate::json::{Broken, Cursor, Members, Token, write_text};
 use crate::source::Member;
 use crate::wire::Wire;
 
@@ -69,9 +69,18 @@ pub(crate) struct Field {
 impl Field {
     pub(crate) fn new(name: &str, slot: Slot, wire: Wire, shows_null: bool) -> Self {
         let mut quoted = Vec::new();
-        crate::json::write_text(name.as_bytes(), &mut quoted);
+        write_text(name.as_bytes(), &mut quoted);
         let raw = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
         Self { token: Token::of_key(false, raw), first_token: Token::of_key(true, raw), name: name.to_owned(), slot, wire, shows_null }
+    }
+
+    /// The column that it is.
+    #[inline(always)]
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self.slot {
+            Slot::Column(column) => Some(column),
+            _ => None,
+        }
     }
 }
 
@@ -79,15 +88,29 @@ impl Field {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     pub fields: Vec<Field>,
+    /// What the fields are if all of them are null, from the comma in front of the first to the closing brace.
+    null_text: Vec<u8>,
+    /// Where in it each field ends.
+    null_ends: Vec<usize>,
+    /// Whether two fields are of one column.
+    pub repeats: bool,
 }
 
 /// Where in a row the reading is.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     /// The field expected next.
-    at: usize,
+    pub at: usize,
     /// Whether a member has been taken.
     inside: bool,
+}
+
+impl Row {
+    /// Takes the closing brace, if it comes.
+    #[inline(always)]
+    pub(crate) fn is_at_end(&self, cursor: &mut Cursor<'_>) -> bool {
+        self.inside && cursor.byte(b'}')
+    }
 }
 
 /// The next field of a row.
@@ -101,20 +124,43 @@ pub(crate) enum Next<'l> {
 }
 
 impl Layout {
-    /// Takes the next key.
+    /// Takes the key of the next field, if it comes at once.
     #[inline(always)]
+    pub(crate) fn expected(&self, cursor: &mut Cursor<'_>, row: &mut Row) -> Option<&Field> {
+        let field = self.fields.get(row.at)?;
+        if !cursor.expect(if row.inside { &field.token } else { &field.first_token }) {
+            return None;
+        }
+        row.at += 1;
+        row.inside = true;
+        Some(field)
+    }
+
+    /// Takes the next key.
     pub(crate) fn next(&self, cursor: &mut Cursor<'_>, row: &mut Row) -> Result<Next<'_>, Broken> {
-        if let Some(field) = self.fields.get(row.at)
-            && cursor.expect(if row.inside { &field.token } else { &field.first_token })
-        {
-            row.at += 1;
-            row.inside = true;
+        if let Some(field) = self.expected(cursor, row) {
             return Ok(Next::Field(field));
         }
-        if row.inside && cursor.byte(b'}') {
+        if row.is_at_end(cursor) {
             return Ok(Next::End);
         }
         self.search(cursor, row)
+    }
+
+    /// After a null, takes the fields that follow and are null, too.
+    #[inline]
+    pub(crate) fn nulls(&self, cursor: &mut Cursor<'_>, row: &mut Row, mut null: impl FnMut(usize)) {
+        let Some(start) = row.at.checked_sub(1).and_then(|last| self.null_ends.get(last)) else { return };
+        let same = start + cursor.common(&self.null_text, *start);
+        let mut taken = *start;
+        while let (Some(end), Some(Field { slot: Slot::Column(column), .. })) = (self.null_ends.get(row.at), self.fields.get(row.at))
+            && *end <= same
+        {
+            null(*column);
+            taken = *end;
+            row.at += 1;
+        }
+        cursor.advance(taken - start);
     }
 
     /// Finds a field that is not the expected one.
@@ -134,12 +180,42 @@ impl Layout {
         }
     }
 
+    /// Of these fields.
+    pub(crate) fn new(fields: Vec<Field>) -> Self {
+        let mut new = Self { fields, ..Self::default() };
+        new.settle();
+        new
+    }
+
     /// Sets a field, new or known by its name.
     pub(crate) fn set(&mut self, field: Field) {
         match self.fields.iter_mut().find(|known| known.name == field.name) {
             Some(known) => *known = field,
             None => self.fields.push(field),
         }
+        self.settle();
+    }
+
+    /// Adds fields and puts all into another order.
+    pub(crate) fn arrange(&mut self, more: Vec<Field>, place: impl FnMut(&Field) -> usize) {
+        self.fields.extend(more);
+        self.fields.sort_by_cached_key(place);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.null_text.clear();
+        self.null_ends.clear();
+        let mut columns: Vec<usize> = self.fields.iter().filter_map(Field::column).collect();
+        columns.sort_unstable();
+        self.repeats = columns.windows(2).any(|pair| pair.first() == pair.last());
+        for field in &self.fields {
+            self.null_text.push(b',');
+            write_text(field.name.as_bytes(), &mut self.null_text);
+            self.null_text.extend_from_slice(b":null");
+            self.null_ends.push(self.null_text.len());
+        }
+        self.null_text.push(b'}');
     }
 
     /// Whether these are the columns of a signal table.

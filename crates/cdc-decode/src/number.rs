@@ -106,8 +106,8 @@ impl Decimal {
 
     /// Plain digits, without exponent.
     pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let digits = self.unscaled.unsigned_abs().to_string();
-        write_digits(self.unscaled < 0, &digits, self.scale, out);
+        let mut digits = itoa::Buffer::new();
+        write_digits(self.unscaled < 0, digits.format(self.unscaled.unsigned_abs()), self.scale, out);
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct Order<M> {
 }
 
 /// Where in an object the reading is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Members taken so far.
     at: usize,

@@ -43,6 +43,7 @@ pub(crate) struct Position {
 }
 
 const EPOCH_MAX: u32 = 999_999;
+const TEN_8: u64 = 100_000_000;
 
 impl Position {
     /// In the source's first history.
@@ -79,6 +80,7 @@ impl Position {
     }
 
     /// The text.
+    #[inline]
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         if self.epoch == 0 {
             out.extend_from_slice(b"000000/");
@@ -89,14 +91,11 @@ impl Position {
         let [first, second, third] = self.parts;
         match self.kind {
             Kind::Postgres => {
-                let start = out.len();
-                digits::<20>(first, out);
-                out.push(b'/');
-                if second == first {
-                    out.extend_from_within(start..start + 20);
-                } else {
-                    digits::<20>(second, out);
-                }
+                let mut text = [b'/'; 41];
+                let commit = twenty_digits(first);
+                text[..20].copy_from_slice(&commit);
+                text[21..].copy_from_slice(&if second == first { commit } else { twenty_digits(second) });
+                out.extend_from_slice(&text);
             }
             Kind::MySql => {
                 digits::<10>(first, out);
@@ -146,7 +145,6 @@ impl Position {
 /// A number in so many digits, zeros in front; a wider one is shown as nines.
 #[inline]
 fn digits<const WIDTH: usize>(value: u64, out: &mut Vec<u8>) {
-    const TEN_8: u64 = 100_000_000;
     let text: [u8; 24] = {
         let mut text = [0; 24];
         let (high, low) = (value / TEN_8, value % TEN_8);
@@ -161,6 +159,20 @@ fn digits<const WIDTH: usize>(value: u64, out: &mut Vec<u8>) {
     } else {
         out.extend_from_slice(&[b'9'; WIDTH]);
     }
+}
+
+/// A number in 20 digits, zeros in front.
+#[inline(always)]
+fn twenty_digits(value: u64) -> [u8; 20] {
+    let mut text = [b'0'; 20];
+    let (high, low) = (value / TEN_8, value % TEN_8);
+    text[12..].copy_from_slice(&eight_digits(low));
+    text[4..12].copy_from_slice(&eight_digits(high % TEN_8));
+    if high >= TEN_8 {
+        let [.., thousands, hundreds, tens, ones] = eight_digits(high / TEN_8);
+        text[..4].copy_from_slice(&[thousands, hundreds, tens, ones]);
+    }
+    text
 }
 
 /// A number below 100,000,000 in eight digits, all of them at once: halves, then quarters, then digits.

@@ -13,9 +13,8 @@ use crate::scalar::Scalar;
 use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_micros, parse_moment, parse_seconds, parse_time};
 use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Numbers, Structured, TIME_CHOICES, Unit, Wire};
 
-const PADDING: GeneralPurposeConfig = GeneralPurposeConfig::new()
-    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-    .with_decode_allow_trailing_bits(true);
+const PADDING: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent).with_decode_allow_trailing_bits(true);
 const BASE64: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, PADDING);
 const BASE64_URL: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDING);
 
@@ -107,15 +106,7 @@ pub(crate) enum Outcome<'a> {
 
 impl Reader {
     pub(crate) fn new(placeholder: Placeholder) -> Self {
-        Self {
-            placeholder,
-            text: Vec::new(),
-            bytes: Vec::new(),
-            cut: 0,
-            duplicates: 0,
-            extras: Vec::new(),
-            problem: None,
-        }
+        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new(), problem: None }
     }
 
     /// What was wrong with the value that failed.
@@ -123,21 +114,17 @@ impl Reader {
         self.problem.take().unwrap_or(Problem::Json(Broken::Short))
     }
 
-    /// Reads the next value into a column.
-    #[inline]
-    pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Read {
-        // The commonest first and without a call.
+    /// Takes the next value into a column, if it is one of the commonest, and without a call; nulls and values not sent are none.
+    /// `false` = nothing has happened.
+    #[inline(always)]
+    pub(crate) fn read_quickly(&self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> bool {
         match wire {
-            Wire::Text | Wire::Anything => match column.copy_text(cursor, &self.placeholder) {
-                Some(false) => return Read::Done,
-                Some(true) => return Read::Unavailable,
-                None => {}
-            },
+            Wire::Text | Wire::Anything => return column.copy_text(cursor, &self.placeholder),
             Wire::Integer(_) => {
                 let start = cursor.at();
                 if let Some(value) = cursor.small_integer() {
                     if column.push_whole(value).is_ok() {
-                        return Read::Done;
+                        return true;
                     }
                     *cursor = cursor.back_to(start);
                 }
@@ -149,7 +136,7 @@ impl Reader {
                         && DATE_RANGE.contains(&days)
                         && column.push_day(day)
                     {
-                        return Read::Done;
+                        return true;
                     }
                     *cursor = cursor.back_to(start);
                 }
@@ -158,7 +145,7 @@ impl Reader {
                 let start = cursor.at();
                 let value = cursor.literal(b"true");
                 if (value || cursor.literal(b"false")) && column.push_boolean(value) {
-                    return Read::Done;
+                    return true;
                 }
                 *cursor = cursor.back_to(start);
             }
@@ -167,7 +154,7 @@ impl Reader {
                 if let Some(micros) = cursor.small_integer() {
                     // Infinite ones have more digits than a small integer.
                     if column.push_micros(micros) {
-                        return Read::Done;
+                        return true;
                     }
                     *cursor = cursor.back_to(start);
                 }
@@ -181,22 +168,45 @@ impl Reader {
                 if let Some(micros) = micros
                     && column.push_micros(micros)
                 {
-                    return Read::Done;
+                    return true;
                 }
                 *cursor = cursor.back_to(start);
             }
             Wire::Unscaled { scale, .. } => {
                 let start = cursor.at();
                 if let Some(text) = cursor.plain_text() {
-                    if let Some(unscaled) = short_base64(text)
+                    if !self.placeholder.is_text(text)
+                        && let Some(unscaled) = short_base64(text)
                         && column.push_unscaled(unscaled, *scale)
                     {
-                        return Read::Done;
+                        return true;
                     }
                     *cursor = cursor.back_to(start);
                 }
             }
+            Wire::Array(element) if matches!(**element, Wire::Text | Wire::Anything) => {
+                return column.copy_texts(cursor, &self.placeholder);
+            }
+            Wire::VariableScale => {
+                let start = cursor.at();
+                if let Some((scale, text)) = usual_scale_and_value(cursor)
+                    && !self.placeholder.is_text(text)
+                    && let Some(unscaled) = short_base64(text)
+                    && column.push_written(|out| Decimal { unscaled: i128::from(unscaled), scale }.write(out)).is_ok()
+                {
+                    return true;
+                }
+                *cursor = cursor.back_to(start);
+            }
             _ => {}
+        }
+        false
+    }
+
+    /// Reads the next value into a column.
+    pub(crate) fn read(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> Read {
+        if self.read_quickly(cursor, wire, column) {
+            return Read::Done;
         }
         if cursor.literal(b"null") {
             column.push_null();
@@ -311,10 +321,7 @@ impl Reader {
             (Wire::Unsigned, Kind::Number) => {
                 let number = cursor.number()?;
                 match number.integer {
-                    Some(value) if value < 0 => Scalar::Decimal(Decimal {
-                        unscaled: i128::from(value.cast_unsigned()),
-                        scale: 0,
-                    }),
+                    Some(value) if value < 0 => Scalar::Decimal(Decimal { unscaled: i128::from(value.cast_unsigned()), scale: 0 }),
                     Some(value) => Scalar::Integer(value),
                     None => Scalar::Number(number.raw),
                 }
@@ -339,10 +346,7 @@ impl Reader {
         if self.placeholder.is_text(cursor.text()?.raw) {
             return Ok(Outcome::Unavailable);
         }
-        Err(Problem::Undeclared {
-            found: kind.name(),
-            choices,
-        })
+        Err(Problem::Undeclared { found: kind.name(), choices })
     }
 
     /// A time as a number. The outer `None` = a number is none here, or is out of range for its type.
@@ -355,21 +359,10 @@ impl Reader {
                 Scalar::Date(i32::try_from(number).ok()?)
             }
             Wire::Time(unit) => Scalar::Time(self.micros(number, *unit)?),
-            Wire::WallClock(Numbers::Undeclared)
-            | Wire::Instant {
-                numbers: Numbers::Undeclared,
-                ..
-            } => {
-                return Some(Err(Problem::Undeclared {
-                    found: "a number",
-                    choices: TIME_CHOICES,
-                }));
+            Wire::WallClock(Numbers::Undeclared) | Wire::Instant { numbers: Numbers::Undeclared, .. } => {
+                return Some(Err(Problem::Undeclared { found: "a number", choices: TIME_CHOICES }));
             }
-            Wire::WallClock(Numbers::In(unit))
-            | Wire::Instant {
-                numbers: Numbers::In(unit),
-                ..
-            } => {
+            Wire::WallClock(Numbers::In(unit)) | Wire::Instant { numbers: Numbers::In(unit), .. } => {
                 let micros = if *unit == Unit::Nanos && (number == i64::MAX || number == i64::MIN) {
                     None
                 } else {
@@ -416,24 +409,18 @@ impl Reader {
         match (wire, kind) {
             (Wire::Array(wire), Kind::Array) => {
                 let fits = column.data_type().clone();
-                let Some(element) = column.element() else {
-                    return Err(Problem::DoesNotFit(DataType::String));
-                };
+                let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
                 let mut elements = cursor.array()?;
                 while cursor.element(&mut elements)? {
                     self.try_read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
                 }
             }
             (Wire::Struct(wires), Kind::Object) => {
-                let Some(fields) = column.fields() else {
-                    return Err(Problem::DoesNotFit(DataType::String));
-                };
+                let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
                 self.fields(cursor, wires, fields)?;
             }
             (Wire::Map(key, value), Kind::Object) => {
-                let Some((keys, values)) = column.entries() else {
-                    return Err(Problem::DoesNotFit(DataType::String));
-                };
+                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
                 let mut members = cursor.object()?;
                 while let Some(name) = cursor.member(&mut members)? {
                     if **key != Wire::Text && **key != Wire::Anything {
@@ -445,9 +432,7 @@ impl Reader {
                 }
             }
             (Wire::Map(key, value), Kind::Array) => {
-                let Some((keys, values)) = column.entries() else {
-                    return Err(Problem::DoesNotFit(DataType::String));
-                };
+                let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
                 let mut pairs = cursor.array()?;
                 while cursor.element(&mut pairs)? {
                     let mut pair = cursor.array()?;
@@ -532,9 +517,7 @@ impl Reader {
                             }
                             spelled.push(ahead.number()?.integer);
                         }
-                        Ok(self
-                            .placeholder
-                            .is_spelled(spelled.into_iter().map(|value| value.unwrap_or(i64::MAX))))
+                        Ok(self.placeholder.is_spelled(spelled.into_iter().map(|value| value.unwrap_or(i64::MAX))))
                     }
                     _ => Ok(false),
                 }
@@ -578,11 +561,7 @@ fn refusal(refused: Refused, column: &Column, scalar: Scalar<'_>, wire: &Wire) -
         Refused::DoesNotFit => {
             let natural = wire.natural();
             // A schema's own type first, unless the column has it already and the value is what is odd.
-            Problem::DoesNotFit(if natural == *column.data_type() {
-                scalar.data_type()
-            } else {
-                natural_of(natural, scalar)
-            })
+            Problem::DoesNotFit(if natural == *column.data_type() { scalar.data_type() } else { natural_of(natural, scalar) })
         }
     }
 }
@@ -609,10 +588,7 @@ pub(crate) fn around(problem: Problem, column: &DataType) -> Problem {
 }
 
 fn wrong(found: Kind, wire: &Wire) -> Problem {
-    Problem::WrongType {
-        found: found.name(),
-        wanted: wanted(wire),
-    }
+    Problem::WrongType { found: found.name(), wanted: wanted(wire) }
 }
 
 /// What a value should have been, for messages.
@@ -654,10 +630,7 @@ const DOUBLE_DIGITS: usize = 17;
 /// Digits of a number from its first that is not zero, exponent left out.
 pub(crate) fn significant(raw: &[u8]) -> usize {
     let mantissa = raw.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    mantissa
-        .filter(|byte| byte.is_ascii_digit())
-        .skip_while(|byte| **byte == b'0')
-        .count()
+    mantissa.filter(|byte| byte.is_ascii_digit()).skip_while(|byte| **byte == b'0').count()
 }
 
 fn special_number(text: &[u8]) -> Option<f64> {
@@ -697,9 +670,7 @@ pub(crate) fn in_order<'s>(text: &'s [u8], order: &[String], out: &'s mut Vec<u8
     let place = |member: &[u8]| order.iter().position(|allowed| allowed.as_bytes() == member);
     let members: Vec<&[u8]> = text.split(|byte| *byte == b',').collect();
     let places: Option<Vec<usize>> = members.iter().map(|member| place(member)).collect();
-    let Some(mut places) = places.filter(|places| !places.is_sorted()) else {
-        return text;
-    };
+    let Some(mut places) = places.filter(|places| !places.is_sorted()) else { return text };
     places.sort_unstable();
     out.clear();
     for (at, place) in places.into_iter().enumerate() {
@@ -729,10 +700,7 @@ pub(crate) fn decode(form: Form, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 /// A number from base64 of its unscaled integer.
 fn unscaled<'s>(text: &[u8], scale: i32, out: &'s mut Vec<u8>) -> Option<Scalar<'s>> {
     if let Some(unscaled) = short_base64(text) {
-        return Some(Scalar::Decimal(Decimal {
-            unscaled: i128::from(unscaled),
-            scale,
-        }));
+        return Some(Scalar::Decimal(Decimal { unscaled: i128::from(unscaled), scale }));
     }
     out.clear();
     BASE64.decode_vec(text, out).ok()?;
@@ -780,6 +748,20 @@ fn short_base64(text: &[u8]) -> Option<i64> {
     let width = 8 * (text.len() / 4 * 3 - padding);
     let sign = 64 - width;
     Some((bits << sign).cast_signed() >> sign)
+}
+
+/// The two parts of a decimal that brings its own scale, as they are nearly always written. `None` = otherwise, the cursor is
+/// anywhere.
+fn usual_scale_and_value<'a>(cursor: &mut Cursor<'a>) -> Option<(i32, &'a [u8])> {
+    if !cursor.literal(br#"{"scale":"#) {
+        return None;
+    }
+    let scale = i32::try_from(cursor.small_integer()?).ok()?;
+    if !cursor.literal(br#","value":"#) {
+        return None;
+    }
+    let value = cursor.plain_text()?;
+    cursor.byte(b'}').then_some((scale, value))
 }
 
 /// The two parts of a decimal that brings its own scale.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StringArray};
+use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
 use crate::column::Refused;
+use crate::words::same;
 use crate::zeros::Zeros;
 
 /// Runs of equal values.
@@ -18,6 +19,8 @@ pub(crate) struct Repeats {
     rows: usize,
     /// Bytes of text that the array will have.
     bytes: usize,
+    /// The last array of one value and nothing else; one of the same value is a piece of it.
+    constant: Option<StringArray>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +110,15 @@ impl Repeats {
             return zeros.text(rows);
         }
         self.fill(rows);
+        if let ([Run { value: Some((start, end)), .. }], Some(constant)) = (self.runs.as_slice(), &self.constant)
+            && rows <= constant.len()
+            && rows > 0
+            && self.text.get(*start..*end) == Some(constant.value(0).as_bytes())
+        {
+            let array = constant.slice(0, rows);
+            self.clear();
+            return Ok(Arc::new(array));
+        }
         let mut offsets: Vec<i32> = Vec::with_capacity(self.rows + 1);
         let mut text: Vec<u8> = Vec::with_capacity(self.bytes);
         let mut offset: i32 = 0;
@@ -121,9 +133,16 @@ impl Repeats {
             repeat(value, count, &mut text);
             row = run.end;
         }
-        let nulls = self.nulls();
-        *self = Self::default();
-        Ok(Arc::new(StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), text.into(), nulls)?))
+        let array = StringArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), text.into(), self.nulls())?;
+        if let [Run { value: Some(_), .. }] = self.runs.as_slice() {
+            self.constant = Some(array.clone());
+        }
+        self.clear();
+        Ok(Arc::new(array))
+    }
+
+    fn clear(&mut self) {
+        *self = Self { constant: self.constant.take(), ..Self::default() };
     }
 
     fn nulls(&self) -> Option<NullBuffer> {
@@ -135,23 +154,6 @@ impl Repeats {
             valid.append_n(run.end - valid.len(), run.value.is_some());
         }
         Some(NullBuffer::new(valid.finish()))
-    }
-}
-
-/// Whether two texts are equal; short ones, as names are, without a call.
-#[inline(always)]
-fn same(one: &[u8], other: &[u8]) -> bool {
-    if one.len() != other.len() {
-        return false;
-    }
-    let ends = |text: &[u8]| Some((u64::from_le_bytes(*text.first_chunk()?), u64::from_le_bytes(*text.last_chunk()?)));
-    let short_ends = |text: &[u8]| Some((u32::from_le_bytes(*text.first_chunk()?), u32::from_le_bytes(*text.last_chunk()?)));
-    if let (Some(one_ends), Some(other_ends)) = (ends(one), ends(other)) {
-        return one_ends == other_ends && (one.len() <= 16 || one == other);
-    }
-    match (short_ends(one), short_ends(other)) {
-        (Some(one), Some(other)) => one == other,
-        _ => one == other,
     }
 }
 

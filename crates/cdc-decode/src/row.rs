@@ -69,6 +69,12 @@ impl Found<'_> {
         self.bare = false;
     }
 
+    /// Notes that a column came as null.
+    #[inline(always)]
+    pub(crate) fn see_null(&mut self, column: usize) {
+        self.nulls |= 1u64.checked_shl(u32::try_from(column).unwrap_or(u32::MAX)).unwrap_or(0);
+    }
+
     pub(crate) fn rescue(&mut self, path: &str, raw: &[u8]) {
         if !self.rescued.is_empty() {
             self.rescued.push(b',');
@@ -87,7 +93,8 @@ pub(crate) struct Rules<'t> {
     pub undeclared: &'t [bool],
 }
 
-/// Takes an object as row number `row` of the columns; fields that do not come are null.
+/// Takes an object as row number `row` of the columns. One whose field does not come, or comes as null, may stay behind: nulls are
+/// filled in before its next value or at the end.
 pub(crate) fn read_row<'a>(
     reader: &mut Reader,
     cursor: &mut Cursor<'a>,
@@ -98,12 +105,20 @@ pub(crate) fn read_row<'a>(
     found: &mut Found<'a>,
 ) -> Result<(), Halt> {
     found.bare |= !rules.undeclared.is_empty();
-    let mut place = Row::default();
-    let mut taken = 0;
+    let mut place = read_in_order(reader, cursor, layout, columns, row, rules, found)?;
+    if place.is_at_end(cursor) {
+        return Ok(());
+    }
+    // From here on a column that is behind is one whose field has not come.
+    for field in layout.fields.iter().take(place.at) {
+        if let Some((_, column)) = field.column().and_then(|index| columns.get_mut(index)) {
+            column.fill(row + 1);
+        }
+    }
     loop {
         let field = match layout.next(cursor, &mut place)? {
             Next::Field(field) => field,
-            Next::End => break,
+            Next::End => return Ok(()),
             Next::Unknown(name) => {
                 if cursor.null()? {
                     continue;
@@ -111,29 +126,73 @@ pub(crate) fn read_row<'a>(
                 return Err(Halt::Unknown(name));
             }
         };
-        let Slot::Column(index) = field.slot else {
-            outside(cursor, field, found)?;
-            continue;
-        };
-        let Some((_, column)) = columns.get_mut(index) else { return Err(Halt::Unknown(field.name.clone())) };
-        if column.len() > row {
-            again(reader, column, index, row, found);
-        } else {
-            taken += 1;
-        }
-        let start = cursor.at();
-        match reader.read(cursor, &field.wire, column) {
-            Read::Done => {}
-            Read::Null => found.nulls |= 1u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)).unwrap_or(0),
-            other => uncommon(reader, cursor, start, field, (index, column), row, rules, found, other)?,
-        }
+        read_field(reader, cursor, field, columns, row, rules, found)?;
     }
-    if taken < columns.len() {
-        for (_, column) in columns {
-            if column.len() <= row {
-                column.push_null();
+}
+
+/// Takes fields as long as they come in the layout's order, which is mostly to the last. A column whose field comes as null stays
+/// behind.
+#[inline(always)]
+fn read_in_order<'a>(
+    reader: &mut Reader,
+    cursor: &mut Cursor<'a>,
+    layout: &Layout,
+    columns: &mut [(String, Column)],
+    row: usize,
+    rules: Rules<'_>,
+    found: &mut Found<'a>,
+) -> Result<Row, Halt> {
+    let mut place = Row::default();
+    if layout.repeats {
+        return Ok(place);
+    }
+    let mut here = cursor.clone();
+    while let Some(field) = layout.expected(&mut here, &mut place) {
+        if let Some(index) = field.column()
+            && let Some((_, column)) = columns.get_mut(index)
+            && column.len() <= row
+        {
+            if here.literal(b"null") {
+                found.see_null(index);
+                layout.nulls(&mut here, &mut place, |index| found.see_null(index));
+                continue;
+            }
+            column.fill(row);
+            if reader.read_quickly(&mut here, &field.wire, column) {
+                continue;
             }
         }
+        *cursor = here;
+        read_field(reader, cursor, field, columns, row, rules, found)?;
+        here = cursor.clone();
+    }
+    *cursor = here;
+    Ok(place)
+}
+
+/// Takes the value of a field, whatever it is.
+#[inline(never)]
+fn read_field<'a>(
+    reader: &mut Reader,
+    cursor: &mut Cursor<'a>,
+    field: &Field,
+    columns: &mut [(String, Column)],
+    row: usize,
+    rules: Rules<'_>,
+    found: &mut Found<'a>,
+) -> Result<(), Halt> {
+    let Some(index) = field.column() else { return outside(cursor, field, found) };
+    let Some((_, column)) = columns.get_mut(index) else { return Err(Halt::Unknown(field.name.clone())) };
+    if column.len() > row {
+        again(reader, column, index, row, found);
+    } else {
+        column.fill(row);
+    }
+    let start = cursor.at();
+    match reader.read(cursor, &field.wire, column) {
+        Read::Done => {}
+        Read::Null => found.see_null(index),
+        other => uncommon(reader, cursor, start, field, (index, column), row, rules, found, other)?,
     }
     Ok(())
 }

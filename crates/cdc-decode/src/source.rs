@@ -1,6 +1,6 @@
 //! The `source` block of an envelope, and what flattened rows carry of it.
 
-use crate::json::{Broken, Cursor, Text};
+use crate::json::{Broken, Cursor, Digits, Text};
 use crate::position::{self, Claim, Position, Snapshot, binlog, parse_lsn};
 use crate::template::Block;
 
@@ -39,6 +39,8 @@ pub(crate) struct Source {
     pub lsn: Option<i64>,
     /// PostgreSQL: the commit before the transaction, and the LSN.
     pub sequence: (Option<u64>, Option<u64>),
+    /// How many digits the two had the last time.
+    sequence_digits: (usize, usize),
     pub file: Maybe,
     pub pos: Option<i64>,
     pub row: Option<i64>,
@@ -166,6 +168,21 @@ impl Block for Source {
         }
         Ok(())
     }
+
+    #[inline(always)]
+    fn keep(&mut self, member: Member, digits: Digits<'_>) -> bool {
+        match member {
+            Member::TsMs => self.ts_ms = digits.signed(),
+            Member::TsUs => self.ts_us = digits.signed(),
+            Member::Lsn => self.lsn = digits.signed(),
+            Member::Pos => self.pos = digits.signed(),
+            Member::Row => self.row = digits.signed(),
+            Member::TxId => self.tx_id.set(Some(digits.text())),
+            Member::Other => {}
+            _ => return false,
+        }
+        true
+    }
 }
 
 /// A member's value that is not JSON text.
@@ -274,15 +291,31 @@ impl Source {
     #[inline]
     fn read_sequence(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         let start = cursor.at();
-        let usual = cursor.literal(br#""[\""#).then(|| {
-            let commit = cursor.digits_before(br#"\",\""#)?;
-            Some((commit, cursor.digits_before(br#"\"]""#)?))
-        });
-        if let Some(Some((commit, lsn))) = usual {
+        if let Some((commit, lsn)) = self.pair(cursor) {
             self.sequence = (Some(commit), Some(lsn));
             return Ok(());
         }
         *cursor = cursor.back_to(start);
+        self.sequence_of_any_form(cursor)
+    }
+
+    /// A sequence of two numbers of as many digits as the last time.
+    #[inline(always)]
+    fn pair(&self, cursor: &mut Cursor<'_>) -> Option<(u64, u64)> {
+        let (commit_digits, lsn_digits) = self.sequence_digits;
+        if !cursor.literal(br#""[\""#) {
+            return None;
+        }
+        let commit = cursor.digits(commit_digits)?;
+        if !cursor.literal(br#"\",\""#) {
+            return None;
+        }
+        let lsn = cursor.digits(lsn_digits)?;
+        cursor.literal(br#"\"]""#).then(|| (commit.value(), lsn.value()))
+    }
+
+    #[cold]
+    fn sequence_of_any_form(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
         self.sequence = match cursor.peek()? {
             b'"' => sequence(cursor.text()?.raw),
             _ => {
@@ -290,6 +323,8 @@ impl Source {
                 (None, None)
             }
         };
+        let digits = |number: Option<u64>| number.map_or(0, |number| number.checked_ilog10().map_or(1, |log| log as usize + 1));
+        self.sequence_digits = (digits(self.sequence.0), digits(self.sequence.1));
         Ok(())
     }
 
@@ -492,8 +527,10 @@ mod tests {
         for text in [&br#""[\"169761184\",\"169762152\"]""#[..], br#""[ \"169761184\" , \"169762152\" ]""#] {
             let mut source = Source::default();
             let text = [text, br#","more":"and more, so that there is text behind it"}"#].concat();
-            source.read_sequence(&mut Cursor::new(&text)).unwrap();
-            assert_eq!(source.sequence, (Some(169_761_184), Some(169_762_152)));
+            for _ in 0..2 {
+                source.read_sequence(&mut Cursor::new(&text)).unwrap();
+                assert_eq!(std::mem::take(&mut source.sequence), (Some(169_761_184), Some(169_762_152)));
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use tributary_specs::{Column as Spec, DataType, Decode};
 use crate::column::{Column, Refused};
 use crate::record::Record;
 use crate::repeats::Repeats;
+use crate::source::{Maybe, Source};
 use crate::zeros::Zeros;
 
 /// Names that readers of a change feed, and of the platform's tables, add to ours.
@@ -37,21 +38,6 @@ fn source_type() -> DataType {
         text("tx_id"),
         text("server"),
     ])
-}
-
-/// What `_source` says of a change.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SourceRow<'a> {
-    /// Equal numbers mean equal names, which are all texts but the transaction.
-    pub generation: u64,
-    pub connector: Option<&'a [u8]>,
-    pub database: Option<&'a [u8]>,
-    pub schema: Option<&'a [u8]>,
-    pub table: Option<&'a [u8]>,
-    pub snapshot: Option<&'a [u8]>,
-    pub ts_us: Option<i64>,
-    pub tx_id: Option<&'a [u8]>,
-    pub server: Option<&'a [u8]>,
 }
 
 /// Columns of every decoded feed: where the record was, when it was made, what did not fit.
@@ -122,17 +108,20 @@ impl Provenance {
         }
     }
 
-    /// Appends a row. A record without topic has neither partition nor offset.
+    /// Appends a row; `position` writes `_position`. A record without topic has neither partition nor offset.
     #[inline]
     pub(crate) fn push(
         &mut self,
         row: usize,
         record: &Record<'_>,
-        position: Option<&[u8]>,
+        position: Option<impl FnOnce(&mut Vec<u8>)>,
         event_time_us: Option<i64>,
         rescued: &[u8],
     ) -> Result<(), Refused> {
-        text(&mut self.position, row, position)?;
+        if let Some(position) = position {
+            self.position.fill(row);
+            self.position.push_written(position)?;
+        }
         if !record.topic.is_empty() {
             self.topic.push(row, Some(record.topic.as_bytes()))?;
             self.partition.fill(row);
@@ -155,10 +144,10 @@ impl Provenance {
         }
     }
 
-    /// Makes room for a batch like the last one.
-    pub(crate) fn prepare(&mut self) {
+    /// Makes room for so many rows like those of the last batch.
+    pub(crate) fn prepare(&mut self, rows: usize) {
         for column in [&mut self.position, &mut self.partition, &mut self.offset, &mut self.line, &mut self.event_time] {
-            column.prepare();
+            column.prepare(rows);
         }
     }
 
@@ -202,7 +191,8 @@ impl Change {
         row: usize,
         op: &str,
         unavailable: impl ExactSizeIterator<Item = &'n str>,
-        source: &SourceRow<'_>,
+        source: &Source,
+        transaction: Option<&[u8]>,
     ) -> Result<(), Refused> {
         self.op.push(row, Some(op.as_bytes()))?;
         if unavailable.len() > 0 {
@@ -215,21 +205,22 @@ impl Change {
             self.unavailable.close()?;
         }
         let steady = &mut self.steady;
-        if steady.generation == source.generation && steady.end == row && row < steady.limit {
+        if steady.generation == source.generation() && steady.end == row && row < steady.limit {
             steady.end += 1;
         } else {
             self.push_names(row, source)?;
         }
-        long(&mut self.ts, row, source.ts_us)?;
-        text(&mut self.tx_id, row, source.tx_id)
+        long(&mut self.ts, row, source.ts_micros())?;
+        text(&mut self.tx_id, row, transaction)
     }
 
     #[cold]
-    fn push_names(&mut self, row: usize, source: &SourceRow<'_>) -> Result<(), Refused> {
+    fn push_names(&mut self, row: usize, source: &Source) -> Result<(), Refused> {
         self.catch_up();
-        self.steady = Steady { generation: source.generation, first_end: row + 1, end: row + 1, limit: 0 };
-        let values = [source.connector, source.database, source.schema, source.table, source.snapshot, source.server];
-        for (name, value) in self.names.iter_mut().zip(values) {
+        self.steady = Steady { generation: source.generation(), first_end: row + 1, end: row + 1, limit: 0 };
+        let server = Some(source.server()).filter(|server| !server.is_empty());
+        let texts = [&source.connector, &source.database, &source.schema, &source.table, &source.snapshot].map(Maybe::get);
+        for (name, value) in self.names.iter_mut().zip(texts.into_iter().chain([server])) {
             name.push(row, value)?;
         }
         self.steady.limit = self.names.iter().map(Repeats::rows_max).min().unwrap_or(0);
@@ -255,10 +246,10 @@ impl Change {
         }
     }
 
-    /// Makes room for a batch like the last one.
-    pub(crate) fn prepare(&mut self) {
+    /// Makes room for so many rows like those of the last batch.
+    pub(crate) fn prepare(&mut self, rows: usize) {
         for column in [&mut self.unavailable, &mut self.ts, &mut self.tx_id] {
-            column.prepare();
+            column.prepare(rows);
         }
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Table {
     pub rows: Vec<(String, Column)>,
     /// The `_before` struct.
     pub before: Column,
+    /// Where a before-image is read whose completeness is still to be shown by what is in it.
+    pub unproved: Unproved,
     /// The `_key_changed_from` and `_key_changed_to` structs; `None` until it is known what the keys are.
     pub key_changes: Option<(Column, Column)>,
     /// Names of the key columns, as far as known.
@@ -50,12 +52,34 @@ pub(crate) struct Table {
     pub misnamed: Vec<String>,
 }
 
+/// One before-image, apart from those of the batch: most that are read here are not kept.
+#[derive(Debug)]
+pub(crate) struct Unproved(Column);
+
+impl Unproved {
+    /// Without rows, of the type of the before-images.
+    pub(crate) fn cleared(&mut self, before: &Column) -> &mut Column {
+        if self.0.data_type() == before.data_type() {
+            self.0.truncate(0);
+        } else {
+            self.0 = Column::new(before.data_type());
+        }
+        &mut self.0
+    }
+
+    /// The image read last.
+    pub(crate) fn image(&mut self) -> &mut Column {
+        &mut self.0
+    }
+}
+
 impl Table {
     pub(crate) fn new(policy: SchemaPolicy, plain: bool, flattened: bool) -> Self {
         Self {
             specs: Vec::new(),
             rows: Vec::new(),
             before: Column::new(&DataType::Struct(Vec::new())),
+            unproved: Unproved(Column::new(&DataType::Struct(Vec::new()))),
             key_changes: None,
             keys: None,
             wires: Vec::new(),
@@ -215,7 +239,7 @@ impl Table {
             fields.push(Field::new(&schema.field, slot, wire, schema.shows_null()));
         }
         self.held = true;
-        Ok(Layout { fields })
+        Ok(Layout::new(fields))
     }
 
     /// A schema that says only "text" or "number" leaves room for a declared encoding.
@@ -280,10 +304,10 @@ impl Table {
         true
     }
 
-    /// Makes room for a batch like the last one.
-    pub(crate) fn prepare(&mut self) {
-        self.rows.iter_mut().for_each(|(_, column)| column.prepare());
-        self.before.prepare();
+    /// Makes room for so many rows like those of the last batch.
+    pub(crate) fn prepare(&mut self, rows: usize) {
+        self.rows.iter_mut().for_each(|(_, column)| column.prepare(rows));
+        self.before.prepare(rows);
     }
 
     /// Cuts every column back to so many rows.

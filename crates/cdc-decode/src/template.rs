@@ -7,7 +7,7 @@
 //!              same, nothing to do                       read                same        read
 //! ```
 
-use crate::json::{Broken, Cursor};
+use crate::json::{Broken, Cursor, Digits, digits_in};
 
 /// Keeps the values of an object's members between messages.
 pub(crate) trait Block {
@@ -19,6 +19,8 @@ pub(crate) trait Block {
     fn clear(&mut self);
     /// Takes the next value and keeps it.
     fn read(&mut self, member: Self::Member, cursor: &mut Cursor<'_>) -> Result<(), Broken>;
+    /// Keeps a value that is a whole number, as [`Block::read`] would. `false` = read it the other way.
+    fn keep(&mut self, member: Self::Member, digits: Digits<'_>) -> bool;
 }
 
 /// An object as it came once.
@@ -43,10 +45,20 @@ pub(crate) struct Template<M> {
 /// The members that are read, with the text that stands before each.
 #[derive(Debug)]
 struct Path<M> {
-    steps: Vec<(Vec<u8>, M)>,
+    steps: Vec<Step<M>>,
     rest: Vec<u8>,
     /// How often it has been gone.
     walks: usize,
+}
+
+/// A member on a path.
+#[derive(Debug)]
+struct Step<M> {
+    /// The text between the value before and this one.
+    before: Vec<u8>,
+    member: M,
+    /// How many digits its value was the last time; 0 = it was no whole number.
+    digits: usize,
 }
 
 /// Where a member's value begins and ends in the text.
@@ -164,7 +176,12 @@ impl<M: Copy> Template<M> {
         let mut from = 0;
         for (index, place) in self.members.iter().enumerate() {
             if members >> index & 1 == 1 {
-                steps.push((self.text.get(from..place.value).unwrap_or_default().to_vec(), place.member));
+                let before = self.text.get(from..place.value).unwrap_or_default().to_vec();
+                steps.push(Step {
+                    before,
+                    member: place.member,
+                    digits: digits_in(self.text.get(place.value..place.end).unwrap_or_default()),
+                });
                 from = place.end;
             }
         }
@@ -203,12 +220,23 @@ impl<M: Copy> Path<M> {
     /// Reads the members on the path. `false` = the object is another, the cursor is anywhere; what has been read counts as
     /// read, because it is read anew each time.
     #[inline]
-    fn walk<B: Block<Member = M>>(&self, cursor: &mut Cursor<'_>, block: &mut B) -> Result<bool, Broken> {
-        for (before, member) in &self.steps {
+    fn walk<B: Block<Member = M>>(&mut self, cursor: &mut Cursor<'_>, block: &mut B) -> Result<bool, Broken> {
+        for Step { before, member, digits } in &mut self.steps {
             if !cursor.literal_run(before) {
                 return Ok(false);
             }
+            let start = cursor.at();
+            // That the number ends there is seen by the text that must come next.
+            if *digits > 0
+                && let Some(number) = cursor.digits(*digits)
+            {
+                if block.keep(*member, number) {
+                    continue;
+                }
+                *cursor = cursor.back_to(start);
+            }
             block.read(*member, cursor)?;
+            *digits = digits_in(cursor.since(start));
         }
         Ok(cursor.literal_run(&self.rest))
     }
@@ -240,6 +268,11 @@ mod tests {
         fn read(&mut self, member: u8, cursor: &mut Cursor<'_>) -> Result<(), Broken> {
             self.0.insert(member, String::from_utf8_lossy(cursor.raw()?).into_owned());
             Ok(())
+        }
+
+        fn keep(&mut self, member: u8, digits: Digits<'_>) -> bool {
+            self.0.insert(member, String::from_utf8_lossy(digits.text()).into_owned());
+            true
         }
     }
 

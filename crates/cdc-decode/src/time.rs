@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::words::above_nine;
+use crate::words::{above_nine, pairs};
 
 /// Microseconds of a second.
 pub(crate) const SECOND: i64 = 1_000_000;
@@ -105,9 +105,9 @@ pub(crate) fn parse_micros(text: &[u8; 27]) -> Option<i64> {
     if tail & 0xff00_0000_0000_00ff != 0 || above_nine(tail) != 0 {
         return None;
     }
-    let digit = |at: u32| (tail >> (8 * at) & 15).cast_signed();
-    let micros = (digit(1) * 10 + digit(2)) * 10_000 + (digit(3) * 10 + digit(4)) * 100 + digit(5) * 10 + digit(6);
-    Some(parse_head(text.first_chunk()?)? + micros)
+    let tail = pairs(tail);
+    let micros = pair(tail, 1) * 10_000 + pair(tail, 3) * 100 + pair(tail, 5);
+    Some(parse_head(text.first_chunk()?)? + i64::from(micros))
 }
 
 /// `yyyy-mm-ddThh:mm:ss`: every digit becomes its value and every mark zero, eight characters at a time.
@@ -120,14 +120,31 @@ fn parse_head(text: &[u8; 19]) -> Option<i64> {
     if marks != 0 || above_nine(date) != 0 || above_nine(middle) != 0 || above_nine(last) != 0 {
         return None;
     }
-    let pair = |word: u64, at: u32| ((word >> (8 * at) & 15) * 10 + (word >> (8 * at + 8) & 15)).cast_signed();
+    let (date, middle, last) = (pairs(date), pairs(middle), pairs(last));
     let (year, month, day) = (pair(date, 0) * 100 + pair(date, 2), pair(date, 5), pair(middle, 0));
     let (hour, minute, second) = (pair(last, 0), pair(last, 3), pair(last, 6));
     let in_range = (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60 && day >= 1;
-    if !in_range || (day > 28 && day > month_length(year, month)) {
+    if !in_range || (day > 28 && i64::from(day) > month_length(i64::from(year), i64::from(month))) {
         return None;
     }
-    Some(days(year, month, day) * DAY + (hour * 3600 + minute * 60 + second) * SECOND)
+    let seconds = days_of(year, month, day) * 86_400 + i64::from(hour * 3600 + minute * 60 + second);
+    Some(seconds * SECOND)
+}
+
+/// The number of two digits whose first is at a byte of [`pairs`].
+#[inline(always)]
+fn pair(pairs: u64, at: u32) -> u32 {
+    u32::from((pairs >> (8 * at)) as u8)
+}
+
+/// As [`days`], of a year of four digits.
+#[inline(always)]
+fn days_of(year: u32, month: u32, day: u32) -> i64 {
+    // A year that begins in March, four centuries later so that none is negative; its months are 30.6 days on average.
+    let (year, month) = if month <= 2 { (year + 399, month + 12) } else { (year + 400, month) };
+    let century = year / 100;
+    let days = year * 1461 / 4 - century + century / 4 + (979 * month - 2919) / 32 + day;
+    i64::from(days) - 865_566
 }
 
 #[inline(always)]

@@ -7,7 +7,7 @@ use tributary_specs::{Decode, SchemaPolicy};
 use crate::avro::image::Node;
 use crate::avro::window::Place;
 use crate::avro::{Refused, Rows, framed, value};
-use crate::change::{About, Op, header, too_large, unquoted};
+use crate::change::{About, Op, header, keyless, too_large, unquoted};
 use crate::column::Column;
 use crate::decoded::{IgnoreReason, ReasonCode};
 use crate::decoder::{Decoder, Outcome, Verdict};
@@ -175,8 +175,7 @@ impl Decoder {
         if let Some(before) = before {
             self.avro_before(before, row, &mut found.1)?;
         }
-        let keyless = record.key.is_none_or(|key| key.is_empty() || key == b"null");
-        let trusted = self.avro_trusts_before(keyless, before, row);
+        let trusted = self.avro_trusts_before(keyless(record), before, row);
         match op {
             Op::Read | Op::Create | Op::Update => match after {
                 Some(after) => self.avro_image(after, row, &mut found.0)?,
@@ -190,7 +189,7 @@ impl Decoder {
                     }
                 }
             },
-            Op::Truncate => self.table.rows.iter_mut().for_each(|(_, column)| column.push_null()),
+            Op::Truncate => {}
         }
         if before.is_some() && trusted && op != Op::Truncate {
             self.table.before.close().map_err(too_large)?;
@@ -311,7 +310,7 @@ fn told(part: &Node, at: usize) -> Told<'_> {
     part.boolean(at).map_or(Told::Nothing, Told::Boolean)
 }
 
-/// Takes a row image as row number `row` of the columns; fields that it does not have are null.
+/// Takes a row image as row number `row` of the columns; one whose field it does not have stays behind.
 pub(super) fn take_row(
     reader: &mut Reader,
     image: Image<'_>,
@@ -343,9 +342,10 @@ pub(super) fn take_row(
             }
         };
         let Some((_, column)) = columns.get_mut(index) else { continue };
+        column.fill(row);
         match value::read(reader, node, at, &field.wire, column) {
             Read::Done => {}
-            Read::Null => found.nulls |= 1u64.checked_shl(u32::try_from(index).unwrap_or(u32::MAX)).unwrap_or(0),
+            Read::Null => found.see_null(index),
             Read::Unavailable => found.unavailable.push(index),
             Read::Lost(lost) => {
                 found.lost.push((index, lost));
@@ -363,14 +363,8 @@ pub(super) fn take_row(
                     return Err(Halt::Value { column: index, problem });
                 }
                 column.truncate(row);
-                column.push_null();
                 found.rescue(&field.name, &json());
             }
-        }
-    }
-    for (_, column) in columns {
-        if column.len() <= row {
-            column.push_null();
         }
     }
     Ok(())

@@ -180,7 +180,7 @@ fn nested(reader: &mut Reader, node: &Node, at: usize, wire: &Wire, column: &mut
             }
         }
         (Wire::Struct(wires), Values::Record(parts)) => {
-            let Some(fields) = column.fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
+            let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
             record(reader, parts, at, wires, fields)?;
         }
         _ => return Err(wrong(node, wire)),

@@ -194,6 +194,19 @@ impl Column {
         Ok(())
     }
 
+    /// Appends what is written to a `string` column; anything else is refused.
+    #[inline(always)]
+    pub(crate) fn push_written(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), Refused> {
+        let Values::Text(values) = &mut self.values else { return Err(Refused::DoesNotFit) };
+        write(&mut values.data);
+        if let Err(refused) = values.offsets.push(values.data.len()) {
+            values.data.truncate(values.offsets.end());
+            return Err(refused);
+        }
+        self.nulls.push_valid();
+        Ok(())
+    }
+
     /// Appends to a `long`, `timestamp` or `timestamp_ntz` column; anything else is refused.
     #[inline]
     pub(crate) fn push_long(&mut self, value: i64) -> Result<(), Refused> {
@@ -267,32 +280,54 @@ impl Column {
         true
     }
 
-    /// Takes a string from JSON text, with none but the short escapes. `None` = it is something else or goes elsewhere, nothing has happened;
-    /// else whether it was the placeholder of a value that was not sent, which is null here.
+    /// Takes a string from JSON text, with none but the short escapes. `false` = it is something else, goes elsewhere or is the
+    /// placeholder of a value that was not sent; nothing has happened.
     #[inline(always)]
-    pub(crate) fn copy_text(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> Option<bool> {
-        let Values::Text(values) = &mut self.values else { return None };
+    pub(crate) fn copy_text(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> bool {
+        let Values::Text(values) = &mut self.values else { return false };
         let (start, from) = (values.data.len(), cursor.at());
-        if !cursor.copy_text(&mut values.data) {
-            values.data.truncate(start);
-            return None;
-        }
-        let unavailable = placeholder.is_text(values.data.get(start..)?);
-        if unavailable {
-            values.data.truncate(start);
-        }
+        let copied = cursor.copy_text(&mut values.data);
+        let unavailable = || values.data.get(start..).is_some_and(|text| placeholder.is_text(text));
         // What exceeds 2 GiB is taken back and refused on the way that says so.
-        if values.offsets.push(values.data.len()).is_err() {
+        if !copied || unavailable() || values.offsets.push(values.data.len()).is_err() {
             *cursor = cursor.back_to(from);
             values.data.truncate(start);
-            return None;
+            return false;
         }
-        if unavailable {
-            self.nulls.push_nulls(1);
-        } else {
-            self.nulls.push_valid();
+        self.nulls.push_valid();
+        true
+    }
+
+    /// Takes an array of strings from JSON text into a column of arrays, as [`Column::copy_text`] takes one. `false` = nothing has
+    /// happened.
+    pub(crate) fn copy_texts(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> bool {
+        let Values::List(offsets, element) = &mut self.values else { return false };
+        let (start, from) = (element.len(), cursor.at());
+        let copied = element.copy_elements(cursor, placeholder);
+        let Values::Text(texts) = &element.values else { return false };
+        let is_placeholder = element.len() == start + 1 && placeholder.is_element(texts.get(start));
+        if !copied || is_placeholder || offsets.push(element.len()).is_err() {
+            *cursor = cursor.back_to(from);
+            element.truncate(start);
+            return false;
         }
-        Some(unavailable)
+        self.nulls.push_valid();
+        true
+    }
+
+    fn copy_elements(&mut self, cursor: &mut Cursor<'_>, placeholder: &Placeholder) -> bool {
+        if !matches!(self.values, Values::Text(_)) || !cursor.byte(b'[') {
+            return false;
+        }
+        if cursor.byte(b']') {
+            return true;
+        }
+        while self.copy_text(cursor, placeholder) {
+            if !cursor.byte(b',') {
+                return cursor.byte(b']');
+            }
+        }
+        false
     }
 
     /// Appends to an `integer` column; anything else is refused.
@@ -408,19 +443,20 @@ impl Column {
         }
     }
 
-    /// The fields of a struct, each with as many rows as the struct.
+    /// The fields of a struct. One may be behind: it is null in the rows that it lacks.
     pub(crate) fn fields(&mut self) -> Option<&mut Vec<(String, Column)>> {
-        let rows = self.len();
         match &mut self.values {
-            Values::Struct(fields) => {
-                // They lag together, so the last tells of all.
-                if fields.last().is_some_and(|(_, field)| field.len() < rows) {
-                    fields.iter_mut().for_each(|(_, field)| field.fill(rows));
-                }
-                Some(fields)
-            }
+            Values::Struct(fields) => Some(fields),
             _ => None,
         }
+    }
+
+    /// The fields of a struct, each with as many rows as the struct.
+    pub(crate) fn even_fields(&mut self) -> Option<&mut Vec<(String, Column)>> {
+        let rows = self.len();
+        let fields = self.fields()?;
+        fields.iter_mut().for_each(|(_, field)| field.fill(rows));
+        Some(fields)
     }
 
     /// Adds a field to a struct, null in the rows so far.
@@ -446,11 +482,10 @@ impl Column {
 
     /// Ends a row of a list, map or struct whose parts have been appended.
     pub(crate) fn close(&mut self) -> Result<(), Refused> {
-        let rows = self.nulls.len + 1;
         match &mut self.values {
             Values::List(offsets, element) => offsets.push(element.len())?,
             Values::Map(offsets, entries) => offsets.push(entries.0.len())?,
-            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.fill(rows)),
+            Values::Struct(_) => {}
             _ => return Err(Refused::DoesNotFit),
         }
         self.nulls.push_valid();
@@ -464,19 +499,25 @@ impl Column {
         }
     }
 
-    /// Makes room for a batch like the last one. At the start of a batch and not at the end of the one before, so that the
+    /// Makes room for so many rows like those of the last batch. At the start of a batch and not at the end of the one before, so that the
     /// memory of a batch that has been let go can be used again.
-    pub(crate) fn prepare(&mut self) {
-        let (rows, bytes) = self.room;
+    pub(crate) fn prepare(&mut self, rows: usize) {
+        let (last_rows, last_bytes) = self.room;
+        if last_rows == 0 {
+            return;
+        }
+        // A little more text than last time, so that it seldom has to be moved.
+        let bytes = last_bytes.saturating_mul(rows) / last_rows * 17 / 16;
         if let Some(slots) = self.values.slots() {
             slots.reserve(rows, bytes);
         }
         match &mut self.values {
-            Values::List(_, element) => element.prepare(),
-            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.prepare()),
+            Values::List(_, element) => element.prepare(element.room.0.saturating_mul(rows) / last_rows),
+            Values::Struct(fields) => fields.iter_mut().for_each(|(_, field)| field.prepare(rows)),
             Values::Map(_, entries) => {
-                entries.0.prepare();
-                entries.1.prepare();
+                let entries_of = |column: &Self| column.room.0.saturating_mul(rows) / last_rows;
+                entries.0.prepare(entries_of(&entries.0));
+                entries.1.prepare(entries_of(&entries.1));
             }
             _ => {}
         }

@@ -10,7 +10,7 @@ mod number;
 mod quick;
 mod text;
 
-pub(crate) use quick::Token;
+pub(crate) use quick::{Digits, Token, digits_in};
 pub(crate) use text::{Text, write_text};
 
 use crate::words::plain_length;

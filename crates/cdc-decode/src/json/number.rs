@@ -63,14 +63,14 @@ impl<'a> Cursor<'a> {
     fn fraction(&mut self) -> Result<(), Broken> {
         if self.bytes.get(self.at) == Some(&b'.') {
             self.at += 1;
-            self.digits()?;
+            self.skip_digits()?;
         }
         if let Some(b'e' | b'E') = self.bytes.get(self.at) {
             self.at += 1;
             if let Some(b'+' | b'-') = self.bytes.get(self.at) {
                 self.at += 1;
             }
-            self.digits()?;
+            self.skip_digits()?;
         }
         Ok(())
     }
@@ -85,14 +85,14 @@ impl<'a> Cursor<'a> {
         self.at += usize::from(self.bytes.get(self.at) == Some(&b'-'));
         let first = self.bytes.get(self.at).copied();
         let start = self.at;
-        self.digits()?;
+        self.skip_digits()?;
         if first == Some(b'0') && self.at > start + 1 {
             return Err(Broken::Unexpected(self.at));
         }
         self.fraction()
     }
 
-    fn digits(&mut self) -> Result<(), Broken> {
+    fn skip_digits(&mut self) -> Result<(), Broken> {
         let start = self.at;
         let _ = self.magnitude();
         if self.at > start { Ok(()) } else { Err(self.short_or_unexpected()) }

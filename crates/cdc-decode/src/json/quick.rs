@@ -3,7 +3,7 @@
 
 use crate::json::Cursor;
 use crate::json::text::short_escape;
-use crate::words::{TENS, WINDOW, digit_count, eight_digits, special, words};
+use crate::words::{TENS, WINDOW, ZEROS, above_nine, digit_count, eight_digits, plain_in, same, special, value_of, words};
 
 impl<'a> Cursor<'a> {
     /// Takes a whole number of at most 18 digits that a member or element ends behind. `None` = something else, nothing taken.
@@ -11,27 +11,16 @@ impl<'a> Cursor<'a> {
     pub(crate) fn small_integer(&mut self) -> Option<i64> {
         let negative = self.bytes.get(self.at) == Some(&b'-');
         let start = self.at + usize::from(negative);
-        let window: &[u8; WINDOW] = self.bytes.get(start..)?.first_chunk()?;
-        let [first, second, third] = words(window);
-        let (mut count, mut magnitude) = eight_digits(first);
-        let mut behind = first >> (8 * count.min(7));
-        if count == 8 {
-            let (more, value) = eight_digits(second);
-            magnitude = magnitude * TENS[more] + value;
-            behind = second >> (8 * more.min(7));
-            count += more;
-            if more == 8 {
-                let (more, value) = eight_digits(third);
-                if more > 2 {
-                    return None;
-                }
-                magnitude = magnitude * TENS[more] + value;
-                behind = third >> (8 * more);
-                count += more;
-            }
-        }
-        let leading_zero = first as u8 == b'0' && count != 1;
-        if count == 0 || leading_zero || !matches!(behind as u8, b',' | b'}' | b']') {
+        let rest = self.bytes.get(start..)?;
+        let word = u64::from_le_bytes(*rest.first_chunk()?);
+        let count = digit_count(word);
+        let (count, magnitude) = match count {
+            0 => return None,
+            1..8 if ends(word >> (8 * count)) => (count, value_of((word ^ ZEROS) << (64 - 8 * count))),
+            1..8 => return None,
+            _ => longer_integer(rest)?,
+        };
+        if word as u8 == b'0' && count > 1 {
             return None;
         }
         self.at = start + count;
@@ -86,20 +75,14 @@ impl<'a> Cursor<'a> {
         }
         let mut end = self.at + 1;
         loop {
-            let Some(chunk) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<8>) else { return false };
-            let word = u64::from_le_bytes(*chunk);
-            let found = special(word);
             // Whole chunks are copied, what is too much is cut off again.
+            let Some(chunk) = self.bytes.get(end..).and_then(<[u8]>::first_chunk::<16>) else { return false };
+            let plain = plain_in(chunk);
             out.extend_from_slice(chunk);
-            if found == 0 {
-                end += 8;
-                continue;
-            }
-            let bit = found.trailing_zeros() & !7;
-            let length = (bit / 8) as usize;
-            out.truncate(out.len() - 8 + length);
-            end += length;
-            match (word >> bit) as u8 {
+            end += plain;
+            let Some(found) = chunk.get(plain) else { continue };
+            out.truncate(out.len() - chunk.len() + plain);
+            match found {
                 b'"' => break,
                 b'\\' => {
                     let Some(meant) = self.bytes.get(end + 1).and_then(|letter| short_escape(*letter)) else { return false };
@@ -113,22 +96,38 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// Takes digits of a number of at most 16 and what is expected behind them, up to eight bytes.
+    /// Takes a whole number of exactly so many digits, at most [`DIGITS_MAX`], no sign; what stands behind it is not looked at.
+    /// `None` = something else, nothing taken.
     #[inline(always)]
-    pub(crate) fn digits_before(&mut self, behind: &[u8]) -> Option<u64> {
-        let window: &[u8; WINDOW] = self.bytes.get(self.at..)?.first_chunk()?;
-        let [first, second, _] = words(window);
-        let (mut count, mut value) = eight_digits(first);
-        if count == 8 {
-            let (more, low) = eight_digits(second);
-            value = value * TENS[more] + low;
-            count += more;
-        }
-        if !matches!(count, 1..16) || !self.bytes.get(self.at + count..)?.starts_with(behind) {
+    pub(crate) fn digits(&mut self, count: usize) -> Option<Digits<'a>> {
+        let rest = self.bytes.get(self.at..)?;
+        let text = rest.get(..count)?;
+        let values = |eight: &[u8; 8]| u64::from_le_bytes(*eight) ^ ZEROS;
+        let first = values(rest.first_chunk()?);
+        let groups = match count {
+            1..=8 => [0, 0, first << (64 - 8 * count)],
+            9..=16 => [0, first << (128 - 8 * count), values(text.last_chunk()?)],
+            17..=DIGITS_MAX => [first << (192 - 8 * count), values(text.get(count - 16..)?.first_chunk()?), values(text.last_chunk()?)],
+            _ => return None,
+        };
+        let [top, high, low] = groups;
+        let leading_zero = text.first() == Some(&b'0') && count > 1;
+        if above_nine(top) | above_nine(high) | above_nine(low) != 0 || leading_zero {
             return None;
         }
-        self.at += count + behind.len();
-        Some(value)
+        self.at += count;
+        Some(Digits { text, groups })
+    }
+
+    /// Takes a string of one letter, if it comes.
+    #[inline(always)]
+    pub(crate) fn letter(&mut self) -> Option<&'a [u8]> {
+        let [b'"', letter, b'"', ..] = self.bytes.get(self.at..)? else { return None };
+        if !letter.is_ascii_alphabetic() {
+            return None;
+        }
+        self.at += 3;
+        Some(std::slice::from_ref(letter))
     }
 
     /// Takes what is expected, if it comes.
@@ -141,6 +140,14 @@ impl<'a> Cursor<'a> {
         here
     }
 
+    /// Takes what is expected up to its last byte, a brace that an object begins with, if it comes.
+    #[inline(always)]
+    pub(crate) fn literal_object(&mut self, text: &[u8]) -> bool {
+        let here = self.literal(text);
+        self.at -= usize::from(here);
+        here
+    }
+
     /// Takes what is expected, if it comes; for texts of no fixed length that are mostly longer than a word.
     #[inline(always)]
     pub(crate) fn literal_run(&mut self, text: &[u8]) -> bool {
@@ -148,10 +155,11 @@ impl<'a> Cursor<'a> {
         let Some(here) = self.bytes.get(self.at..self.at + text.len()) else { return false };
         let same = match (here.last_chunk::<BLOCK>(), text.last_chunk::<BLOCK>()) {
             (Some(last), Some(expected)) => {
+                let differing = |one: &[u8; BLOCK], other: &[u8; BLOCK]| u128::from_le_bytes(*one) ^ u128::from_le_bytes(*other);
                 let blocks = here.as_chunks::<BLOCK>().0.iter().zip(text.as_chunks::<BLOCK>().0);
-                blocks.fold(last == expected, |same, (block, expected)| same & (block == expected))
+                blocks.fold(differing(last, expected), |all, (block, expected)| all | differing(block, expected)) == 0
             }
-            _ => here == text,
+            _ => same(here, text),
         };
         self.at += if same { text.len() } else { 0 };
         same
@@ -233,6 +241,65 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Whether a member or element ends at the first of these characters.
+#[inline(always)]
+fn ends(word: u64) -> bool {
+    matches!(word as u8, b',' | b'}' | b']')
+}
+
+/// A whole number of 8 to 18 digits at the start of a text, if a member or element ends behind it: how many, and its value.
+#[inline]
+fn longer_integer(text: &[u8]) -> Option<(usize, u64)> {
+    let window: &[u8; WINDOW] = text.first_chunk()?;
+    let [first, second, third] = words(window);
+    let (more, low) = eight_digits(second);
+    let magnitude = eight_digits(first).1 * TENS[more] + low;
+    if more < 8 {
+        return ends(second >> (8 * more)).then_some((8 + more, magnitude));
+    }
+    let (more, low) = eight_digits(third);
+    (more <= 2 && ends(third >> (8 * more))).then(|| (16 + more, magnitude * TENS[more] + low))
+}
+
+/// The most digits of [`Digits`].
+pub(crate) const DIGITS_MAX: usize = 19;
+
+/// A whole number without sign.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Digits<'a> {
+    text: &'a [u8],
+    /// Its digits by their values, eight at a time, zeros in front.
+    groups: [u64; 3],
+}
+
+impl<'a> Digits<'a> {
+    /// As it was written.
+    #[inline(always)]
+    pub(crate) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub(crate) fn value(&self) -> u64 {
+        let [top, high, low] = self.groups;
+        // At most 19 digits: less than 2^64.
+        (value_of(top) * TENS[8] + value_of(high)) * TENS[8] + value_of(low)
+    }
+
+    /// The number, if it is an `i64`.
+    #[inline(always)]
+    pub(crate) fn signed(&self) -> Option<i64> {
+        i64::try_from(self.value()).ok()
+    }
+}
+
+/// How many digits a text is that is a whole number without sign, of as many as [`Digits`] can have; 0 = it is something else.
+pub(crate) fn digits_in(text: &[u8]) -> usize {
+    let is_number = text.iter().all(u8::is_ascii_digit) && (text.len() == 1 || text.first() != Some(&b'0'));
+    if is_number && text.len() <= DIGITS_MAX { text.len() } else { 0 }
+}
+
 /// A key in JSON text without blanks, with its quotes, its colon and what stands before it, made for being compared quickly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
@@ -287,6 +354,26 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn digits_are_taken_as_the_grammar_takes_a_number(text in "-?[0-9]{0,20}[,}\\]]", shorter in 0usize..2) {
+            let padded = format!("{text}{}", " ".repeat(WINDOW));
+            let count = text.len() - 1;
+            let mut cursor = Cursor::new(padded.as_bytes());
+            let mut general = Cursor::new(padded.as_bytes());
+            let expected = general.number().ok().filter(|_| !text.starts_with('-') && count <= DIGITS_MAX);
+            prop_assert_eq!(digits_in(&text.as_bytes()[..count]), if expected.is_some() { count } else { 0 });
+            match (cursor.digits(count), expected) {
+                (Some(digits), Some(number)) => {
+                    prop_assert_eq!((digits.text(), digits.signed(), cursor.at()), (number.raw, number.integer, count));
+                    if let Some(fewer) = count.checked_sub(shorter).filter(|fewer| *fewer > 0) {
+                        prop_assert_eq!(Cursor::new(padded.as_bytes()).digits(fewer).map(|digits| digits.text()), number.raw.get(..fewer));
+                    }
+                }
+                (None, None) => prop_assert_eq!(cursor.at(), 0),
+                (taken, expected) => prop_assert!(false, "{:?} {:?}", taken, expected),
+            }
+        }
+
         #[test]
         fn a_token_is_found_where_its_every_byte_stands(key in "[a-c]{0,30}", at in any::<prop::sample::Index>(), behind in "[ -~]{0,40}") {
             let token = Token::of_key(false, key.as_bytes());
