@@ -10,6 +10,7 @@ use tributary_lake::{Commit, CommitOutcome, DataWriter, Lake, NewFile, Operation
 use tributary_specs::{Column, PassedGap, Source};
 
 use crate::files::{Broken, CutFault, FileRecord};
+use crate::headers::lent;
 use crate::lane::{Lane, Race, grown};
 use crate::ledger::{Entry, Writes};
 use crate::quarantine::{self, Parked, Refused, Spot};
@@ -99,20 +100,19 @@ impl LaneBatch {
 
     /// Decodes records of a file and writes what they are.
     pub(crate) async fn absorb_of_file(&mut self, lane: &mut Lane, lake: &Lake, origin: Origin<'_>, records: &[&FileRecord]) -> Result<()> {
-        let headers: Vec<Vec<Header<'_>>> =
-            records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+        let headers: Vec<Vec<Header<'_>>> = records.iter().map(|record| lent(&record.headers)).collect();
         let given: Vec<Record<'_>> = records.iter().zip(&headers).map(|(record, headers)| given(record, headers, origin)).collect();
-        self.absorb(lane, lake, Some(origin.content), &given).await
+        self.absorb(lane, lake, Some(origin), &given).await
     }
 
-    /// Decodes records and writes what they are. `content` is the SHA-256 of the file they come from.
-    pub(crate) async fn absorb(&mut self, lane: &mut Lane, lake: &Lake, content: Option<&str>, records: &[Record<'_>]) -> Result<()> {
+    /// Decodes records and writes what they are. `origin` is the file they come from, where they come from one.
+    pub(crate) async fn absorb(&mut self, lane: &mut Lane, lake: &Lake, origin: Option<Origin<'_>>, records: &[Record<'_>]) -> Result<()> {
         if self.spoiled.is_some() {
             return Ok(());
         }
         lane.make_ready(lake).await?;
         // Files are cut into records no longer than that.
-        let is_long = |record: &&Record<'_>| content.is_none() && length(record) > lane.record_bytes_max;
+        let is_long = |record: &&Record<'_>| origin.is_none() && length(record) > lane.record_bytes_max;
         let (long, short): (Vec<Record<'_>>, Vec<Record<'_>>);
         let records = if records.iter().any(|record| is_long(&record)) {
             (long, short) = records.iter().partition(is_long);
@@ -140,7 +140,7 @@ impl LaneBatch {
             .rejects
             .iter()
             .filter_map(|reject| records.get(reject.index).map(|record| (record, reject)))
-            .map(|(record, reject)| refused(record, content, reject.reason.as_str(), &reject.message))
+            .map(|(record, reject)| refused(record, origin, reject.reason.as_str(), &reject.message))
             .collect();
         self.refuse(lane, lake, refused).await
     }
@@ -420,7 +420,7 @@ fn length(record: &Record<'_>) -> usize {
     record.key.map_or(0, <[u8]>::len) + record.value.map_or(0, <[u8]>::len)
 }
 
-fn refused<'a>(record: &Record<'a>, content: Option<&'a str>, reason: &'a str, message: &'a str) -> Refused<'a> {
+fn refused<'a>(record: &Record<'a>, origin: Option<Origin<'a>>, reason: &'a str, message: &'a str) -> Refused<'a> {
     let placed = !record.topic.is_empty();
     Refused {
         reason,
@@ -434,7 +434,7 @@ fn refused<'a>(record: &Record<'a>, content: Option<&'a str>, reason: &'a str, m
         timestamp_ms: record.timestamp_ms,
         file: record.file,
         line: record.line,
-        content,
+        content: origin.map(|origin| origin.content),
     }
 }
 

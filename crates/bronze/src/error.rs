@@ -1,10 +1,14 @@
 //! What can stop bronze, and what may be done about it. What is wrong with one record is a quarantine row instead.
 
+use std::ops::Range;
+
 use tributary_cdc_decode as decode;
 use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake as lake;
 use tributary_lake::object_store;
-use tributary_specs::TableName;
+use tributary_specs::{SourceFeed, TableName};
+
+use crate::PartitionBounds;
 
 /// An error of a record source the embedding program brings.
 pub type SourceError = Box<dyn std::error::Error + Send + Sync>;
@@ -358,6 +362,20 @@ pub enum Error {
 impl Error {
     pub(crate) fn lake(table: &TableName, action: &str, source: lake::Error) -> Self {
         Self::Lake { table: table.clone(), action: action.to_owned(), source: Box::new(source) }
+    }
+
+    /// A feed's table at `position` of a partition that lacks the positions `missing`.
+    pub(crate) fn gap(feed: &SourceFeed, place: String, position: i64, bounds: PartitionBounds, missing: Range<i64>) -> Self {
+        Self::Gap {
+            feed: feed.name.clone(),
+            table: feed.table.clone(),
+            place,
+            position,
+            earliest: bounds.earliest,
+            end: bounds.end,
+            from: missing.start,
+            until: missing.end,
+        }
     }
 
     /// Whether it is about one file, so that others can go on.

@@ -187,10 +187,7 @@ impl Lane {
         if self.attempts < options.attempts_max.max(1) {
             return self.reload(lake).await;
         }
-        Err(match race {
-            Race::Fenced { table, app_id } => Error::Busy { table, app_id },
-            Race::Conflicted { table, conflict } => Error::Conflict { table, attempts: self.attempts, source: conflict },
-        })
+        Err(race.given_up(self.attempts))
     }
 }
 
@@ -201,6 +198,16 @@ pub(crate) enum Race {
     Fenced { table: TableName, app_id: String },
     #[error("{table}: {conflict}")]
     Conflicted { table: TableName, conflict: tributary_lake::Conflict },
+}
+
+impl Race {
+    /// The error that it is once it was tried too often.
+    pub(crate) fn given_up(self, attempts: u32) -> Error {
+        match self {
+            Self::Fenced { table, app_id } => Error::Busy { table, app_id },
+            Self::Conflicted { table, conflict } => Error::Conflict { table, attempts, source: conflict },
+        }
+    }
 }
 
 pub(crate) fn decoder(feed: &SourceFeed) -> Result<Decoder> {

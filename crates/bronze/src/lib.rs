@@ -16,17 +16,22 @@
 //! ended; a file that changes while it is read is left whole for the next run. `plan` decides, `run` acts.
 
 mod batch;
+mod cells;
+mod consumers;
 mod declaration;
 mod declared;
 mod error;
 mod events;
 mod files;
+mod headers;
+#[cfg(feature = "kafka")]
 mod kafka;
 mod kafka_check;
 mod lane;
 mod ledger;
 mod options;
 mod plan;
+mod positions;
 mod propose;
 mod quarantine;
 mod reading;
@@ -43,10 +48,10 @@ mod tally;
 mod widen;
 mod writing;
 
+pub use consumers::Consumers;
 pub use declared::table_spec;
 pub use error::{Error, SourceError};
 pub use files::DataRoot;
-pub use kafka::Consumers;
 pub use kafka_check::{KafkaFinding, kafka_check};
 pub use options::{Extent, KafkaMode, KafkaOptions, OnGap, Options, ProgressSink, Seen};
 pub use plan::read_together;

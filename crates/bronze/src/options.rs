@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tributary_specs::{SourceFeed, TableName};
 
+use crate::consumers::Consumers;
 use crate::files::DataRoot;
-use crate::kafka::Consumers;
 use crate::registry::Registries;
 use crate::source::RecordSource;
 

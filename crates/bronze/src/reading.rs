@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tributary_lake::{Lake, Table};
+use tributary_lake::Lake;
 use tributary_specs::PassedGap;
 
 use crate::batch::{LaneBatch, Position};
@@ -13,7 +13,7 @@ use crate::lane::Lane;
 use crate::options::{OnGap, Options};
 use crate::plan::{self, Range, Start};
 use crate::source::PartitionBounds;
-use crate::{Error, Result, quarantine};
+use crate::{Error, Result, positions, quarantine};
 
 /// A partition of a feed's source.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) async fn begin(lake: &Lake, lane: &mut Lane, origin: Origin, options: &Options) -> Result<Self> {
         let bounds = origin.bounds;
-        let bronze = progress(lane.bronze.as_ref(), &origin.app_id).await?;
+        let bronze = positions::read(lane.bronze.as_ref(), &origin.app_id).await?;
         if let Some(reason) = origin.range.refusal(bronze) {
             return Err(Error::Range { place: format!("{} of feed {}", origin.place(), lane.feed.name), reason });
         }
@@ -76,16 +76,7 @@ impl Reading {
             Start::At(next) => (next, None),
             Start::Over { from, until, at } => (at, Some(passed(lane, &origin, from, until, at, options.on_gap))),
             Start::Missing { from, until } => {
-                return Err(Error::Gap {
-                    feed: lane.feed.name.clone(),
-                    table: lane.feed.table.clone(),
-                    place: origin.place(),
-                    position: begins.unwrap_or_default(),
-                    earliest: bounds.earliest,
-                    end: bounds.end,
-                    from,
-                    until,
-                });
+                return Err(Error::gap(&lane.feed, origin.place(), begins.unwrap_or_default(), bounds, from..until));
             }
         };
         let key = match &origin.topic {
@@ -97,7 +88,7 @@ impl Reading {
         if next < until || gap.is_some() || fixed {
             lane.make_ready(lake).await?;
         }
-        let quarantine = progress(lane.quarantine.as_ref(), &origin.app_id).await?;
+        let quarantine = positions::read(lane.quarantine.as_ref(), &origin.app_id).await?;
         let position = Position { app_id: origin.app_id, bronze, quarantine, next };
         Ok(Self { topic: origin.topic, partition: bounds.partition, position, until, start: next, key, gap, fixed })
     }
@@ -128,8 +119,11 @@ impl Reading {
         Ok(())
     }
 
-    /// The position goes into the batch's commit.
+    /// The position goes into the batch's commit, where it has moved or must be recorded.
     pub(crate) fn join(&self, batch: &mut LaneBatch) {
+        if self.moved() == 0 && !self.must_be_recorded() {
+            return;
+        }
         if let Some((remark, gap)) = &self.gap {
             batch.remarks.insert(remark.clone());
             batch.gaps.push(gap.clone());
@@ -141,8 +135,8 @@ impl Reading {
     pub(crate) async fn settle(&mut self, lane: &mut Lane) -> Result<()> {
         self.gap = None;
         self.fixed = false;
-        self.position.bronze = progress(lane.bronze.as_ref(), &self.position.app_id).await?;
-        self.position.quarantine = progress(lane.quarantine.as_ref(), &self.position.app_id).await?;
+        self.position.bronze = positions::read(lane.bronze.as_ref(), &self.position.app_id).await?;
+        self.position.quarantine = positions::read(lane.quarantine.as_ref(), &self.position.app_id).await?;
         lane.tally.positions.insert(self.key.clone(), self.position.bronze.unwrap_or(self.position.next));
         Ok(())
     }
@@ -164,11 +158,4 @@ fn passed(lane: &Lane, origin: &Origin, from: i64, until: i64, at: i64, choice: 
         choice: choice.word().to_owned(),
     };
     (remark, gap)
-}
-
-async fn progress(table: Option<&Table>, app_id: &str) -> Result<Option<i64>> {
-    match table {
-        Some(table) => table.progress(app_id).await.map_err(|source| Error::lake(table.name(), "reading positions", source)),
-        None => Ok(None),
-    }
 }

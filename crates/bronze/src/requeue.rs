@@ -19,12 +19,13 @@ use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Reads, Table, Write
 use tributary_specs::{Column, Decode, Source, SourceFeed};
 
 use crate::declaration::{self, Differences};
-use crate::lane::{Lane, grown};
+use crate::lane::{self, Lane, Race, grown};
 use crate::ledger::ContentId;
 use crate::options::Options;
 use crate::quarantine::{self, Kept, Mark, Spot};
+use crate::run::cancelled;
 use crate::widen::widen;
-use crate::{Error, Result, batch, events, plan, resume};
+use crate::{Error, Result, batch, events, plan, positions, resume};
 
 /// Records decoded between two commits, and bytes of them.
 const ROUND_RECORDS: usize = 10_000;
@@ -92,7 +93,7 @@ enum Round {
     Nothing,
     /// The table was widened: the same records once more.
     Again,
-    Lost(crate::lane::Race),
+    Lost(Race),
 }
 
 struct Run<'a> {
@@ -151,24 +152,19 @@ impl Run<'_> {
         if taken.is_empty() {
             return Ok(quarantine);
         }
-        let mut lost = None;
-        for _ in 0..self.options.attempts_max.max(1) {
+        let mut attempts = 0;
+        loop {
             let now_us = self.lake.clock().now().timestamp_micros();
             let Some(outcome) = quarantine::supersede_records(&quarantine, taken, now_us).await? else { return Ok(quarantine) };
             let race = batch::race(&quarantine, outcome);
             quarantine = fresh(&quarantine).await?;
+            attempts += 1;
             match race {
                 None => return Ok(quarantine),
-                race => lost = race,
+                Some(race) if attempts >= self.options.attempts_max => return Err(race.given_up(attempts)),
+                Some(_) => {}
             }
         }
-        Err(match lost {
-            Some(crate::lane::Race::Conflicted { table, conflict }) => {
-                Error::Conflict { table, attempts: self.options.attempts_max.max(1), source: conflict }
-            }
-            Some(crate::lane::Race::Fenced { table, app_id }) => Error::Busy { table, app_id },
-            None => Error::Cancelled,
-        })
     }
 
     /// Decodes records by today's declaration; each at its own place in its partition, whatever came after it.
@@ -179,14 +175,12 @@ impl Run<'_> {
         let places = passed.iter().filter(|_| changes).filter_map(|kept| kept.place());
         let last_rows = resume::before(&bronze, places.collect()).await?;
         if self.dry_run {
-            lane.decoder = crate::lane::decoder(&lane.feed)?;
+            lane.decoder = lane::decoder(&lane.feed)?;
             let columns = as_widened(&lane.feed, bronze.columns());
             lane.decoder.resume(Resume { columns, before_images: before_images.clone(), ..Resume::default() });
         }
         for kept in passed {
-            if self.options.cancel.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
+            cancelled(self.options)?;
             let headers: Vec<Header<'_>> = kept.headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect();
             let record = kept.record(&headers);
             if let Some(place) = kept.place().filter(|_| changes) {
@@ -221,7 +215,7 @@ impl Run<'_> {
             writer.write(&rows).await.map_err(failed)?;
         }
         let adds = writer.finish().await.map_err(failed)?;
-        let names = quarantine::to_text(&decided.taken);
+        let names = Mark::all_to_text(&decided.taken);
         let commit = Commit {
             operation: Operation::Write,
             adds,
@@ -281,21 +275,21 @@ async fn decoded(lane: &mut Lane, record: &Record<'_>, now_us: i64) -> Result<Re
 
 /// The records that bronze has read past; the others are left, and counted.
 async fn passed<'k>(lane: &Lane, kept: impl Iterator<Item = &'k Kept>, decided: &mut Decided) -> Result<Vec<&'k Kept>> {
-    let needs_header = matches!((&lane.feed.source, lane.feed.decode), (Source::Files(files), Decode::Csv) if files.csv.header);
+    let has_header = has_header(&lane.feed);
     let mut passed = Vec::new();
     for kept in kept {
         let reason = match &kept.spot {
             _ if kept.is_no_record => Some(kept.reason.as_str()),
-            _ if needs_header => Some(NO_HEADER),
+            _ if has_header => Some(NO_HEADER),
             Spot::Content(content, _) => (!ContentId::parse(content).is_some_and(|id| lane.taken.holds(&id))).then_some(NOT_PASSED),
             Spot::Position(partition, position) => {
-                let app_id = format!("tributary:custom:{}:{partition}", lane.feed.name);
+                let app_id = positions::of_source(&lane.feed.name, *partition);
                 (!is_behind(lane, &app_id, *position).await?).then_some(NOT_PASSED)
             }
             Spot::Offset(topic, partition, offset) => {
                 let app_id = match lane.feed.source {
-                    Source::Custom(_) => format!("tributary:custom:{}:{partition}", lane.feed.name),
-                    _ => format!("tributary:kafka:{}:{topic}:{partition}", lane.feed.name),
+                    Source::Custom(_) => positions::of_source(&lane.feed.name, *partition),
+                    Source::Kafka(_) | Source::Files(_) => positions::of_topic(&lane.feed.name, topic, *partition),
                 };
                 (!is_behind(lane, &app_id, *offset).await?).then_some(NOT_PASSED)
             }
@@ -308,10 +302,13 @@ async fn passed<'k>(lane: &Lane, kept: impl Iterator<Item = &'k Kept>, decided: 
     Ok(passed)
 }
 
+/// Whether a record's fields are named by its file's header.
+fn has_header(feed: &SourceFeed) -> bool {
+    matches!((&feed.source, feed.decode), (Source::Files(files), Decode::Csv) if files.csv.header)
+}
+
 async fn is_behind(lane: &Lane, app_id: &str, position: i64) -> Result<bool> {
-    let Some(table) = &lane.bronze else { return Ok(false) };
-    let reached = table.progress(app_id).await.map_err(|source| Error::lake(table.name(), "reading positions", source))?;
-    Ok(reached.is_some_and(|reached| position < reached))
+    Ok(positions::read(lane.bronze.as_ref(), app_id).await?.is_some_and(|reached| position < reached))
 }
 
 /// The table's columns as the declaration will have them widened.
@@ -330,5 +327,5 @@ fn domain(feed: &str) -> String {
 async fn taken_before(bronze: &Table, feed: &str) -> Result<HashSet<Mark>> {
     let text = bronze.domain(&domain(feed)).await.map_err(|source| Error::lake(bronze.name(), "reading what was requeued", source))?;
     let malformed = || Error::Ledger { table: bronze.name().clone(), domain: domain(feed) };
-    text.map_or_else(|| Ok(HashSet::new()), |text| quarantine::from_text(&text).ok_or_else(malformed))
+    text.map_or_else(|| Ok(HashSet::new()), |text| Mark::all_from_text(&text).ok_or_else(malformed))
 }

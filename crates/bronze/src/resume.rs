@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::TryStreamExt;
 use tributary_cdc_decode::{BeforeImages, LastRow, Resume};
-use tributary_lake::arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use tributary_lake::arrow::array::{Array, AsArray, RecordBatch};
 use tributary_lake::arrow::datatypes::{Int32Type, Int64Type, TimestampMicrosecondType};
 use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::{ColumnStats, DataFile, Table};
 use tributary_specs::{Decode, ReplicaIdentity, SourceFeed};
 
+use crate::cells::cell;
 use crate::{Error, Result};
 
 /// What the table says of the feed.
@@ -95,16 +96,14 @@ fn rows_of(batch: &RecordBatch, mut each: impl FnMut((String, i32), i64, &dyn Fn
     let time =
         source.and_then(|source| source.column_by_name("ts")).and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
     for row in 0..batch.num_rows() {
-        if topics.is_null(row) || partitions.is_null(row) || offsets.is_null(row) {
-            continue;
-        }
-        let inside = |array: &dyn Array| source.is_some_and(|source| source.is_valid(row)) && array.is_valid(row);
+        let (Some(topic), Some(partition), Some(offset)) = (cell(topics, row), cell(partitions, row), cell(offsets, row)) else { continue };
+        let inside = source.is_some_and(|source| source.is_valid(row));
         let found = || LastRow {
-            position: text_at(positions, row).unwrap_or_default(),
-            server: server.filter(|server| inside(*server)).and_then(|server| text_at(server, row)),
-            source_ts_us: time.filter(|time| inside(*time)).map(|time| time.value(row)),
+            position: cell(positions, row).unwrap_or_default().to_owned(),
+            server: server.filter(|_| inside).and_then(|server| cell(server, row)).map(str::to_owned),
+            source_ts_us: time.filter(|_| inside).and_then(|time| cell(time, row)),
         };
-        each((topics.value(row).to_owned(), partitions.value(row)), offsets.value(row), &found);
+        each((topic.to_owned(), partition), offset, &found);
     }
 }
 
@@ -142,10 +141,6 @@ pub(crate) async fn before(table: &Table, places: BTreeSet<(String, i32, i64)>) 
     Ok(rows)
 }
 
-fn text_at(array: &StringArray, row: usize) -> Option<String> {
-    array.is_valid(row).then(|| array.value(row).to_owned())
-}
-
 /// The update or delete of the greatest position. Files are passed over that hold none, or none so far on.
 async fn before_images(table: &Table, newest_first: &[DataFile]) -> Result<Option<BeforeImages>> {
     let failed = |source| Error::lake(table.name(), "reading the last before-image", source);
@@ -165,7 +160,7 @@ async fn before_images(table: &Table, newest_first: &[DataFile]) -> Result<Optio
                 return Ok(None);
             };
             for row in (0..batch.num_rows()).filter(|row| changes(ops.value(*row))) {
-                let (position, complete) = (text_at(positions, row).unwrap_or_default(), before.is_valid(row));
+                let (position, complete) = (cell(positions, row).unwrap_or_default().to_owned(), before.is_valid(row));
                 match &mut latest {
                     Some(known) if known.position > position => {}
                     Some(known) if known.position == position => known.complete &= complete,

@@ -7,13 +7,14 @@ use tributary_lake::Lake;
 use tributary_specs::Source;
 
 use crate::batch::LaneBatch;
+use crate::headers::lent;
 use crate::lane::Lane;
 use crate::options::Options;
 use crate::plan::Range;
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
 use crate::source::{RecordSource, SourceRecord};
-use crate::{Error, Result};
+use crate::{Error, Result, positions};
 
 /// Records of one commit where no bound is set.
 const BATCH_RECORDS: u64 = 1_000_000;
@@ -36,7 +37,7 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
         let Some(lane) = slot.lane() else { return Ok(()) };
         let mut readings = Vec::new();
         for bounds in &bounds {
-            let app_id = format!("tributary:custom:{}:{}", lane.feed.name, bounds.partition);
+            let app_id = positions::of_source(&lane.feed.name, bounds.partition);
             let origin = Origin { topic: None, bounds: *bounds, app_id, from_end: false, resume: None, range: Range::default() };
             readings.push(Reading::begin(lake, lane, origin, options).await?);
         }
@@ -90,8 +91,7 @@ async fn fill(lake: &Lake, lane: &mut Lane, source: &dyn RecordSource, readings:
 }
 
 async fn absorb(lake: &Lake, lane: &mut Lane, batch: &mut LaneBatch, partition: i32, records: &[SourceRecord]) -> Result<()> {
-    let headers: Vec<Vec<Header<'_>>> =
-        records.iter().map(|record| record.headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+    let headers: Vec<Vec<Header<'_>>> = records.iter().map(|record| lent(&record.headers)).collect();
     let records: Vec<Record<'_>> = records
         .iter()
         .zip(&headers)

@@ -17,16 +17,15 @@ use tributary_lake::Lake;
 use tributary_specs::{KafkaStart, Source, SourceFeed};
 
 use crate::batch::LaneBatch;
-use crate::kafka::{
-    Chunk, Client, Cluster, Consumers, Limits, Live, Next, Patience, Piece, Pieces, Place, Settled, Target, WINDOW, Wanted, route,
-};
+use crate::consumers::{Consumers, Live, Settled};
+use crate::kafka::{Chunk, Client, Cluster, Limits, Next, Patience, Piece, Pieces, Place, Target, WINDOW, Wanted, places_of, route};
 use crate::lane::Lane;
 use crate::options::{KafkaMode, Options};
 use crate::plan::{self, Range};
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
 use crate::source::PartitionBounds;
-use crate::{Error, Result, events};
+use crate::{Error, Result, events, positions};
 
 /// Records of one commit where no bound is set.
 const BATCH_RECORDS: u64 = 2_000_000;
@@ -43,7 +42,7 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Brings the tables of feeds with one consumer up to date.
 pub(crate) async fn run(lake: &Lake, feeds: &[SourceFeed], slots: &mut [Slot], options: &Options) {
     let Some(first) = slots.iter().find(|slot| slot.running().is_some()).map(|slot| slot.index) else { return };
-    let ended = match (cluster_of(&feeds[first], options), &options.kafka.mode) {
+    let ended = match (Cluster::of(&feeds[first], &options.kafka), &options.kafka.mode) {
         (Err(error), _) => Err(error),
         (Ok(cluster), KafkaMode::Drain) => Run { lake, feeds, options, cluster: &cluster }.drain(slots).await,
         (Ok(cluster), KafkaMode::Continuous(consumers)) => Run { lake, feeds, options, cluster: &cluster }.round(slots, consumers).await,
@@ -51,13 +50,6 @@ pub(crate) async fn run(lake: &Lake, feeds: &[SourceFeed], slots: &mut [Slot], o
     if let Err(error) = ended {
         let error = Arc::new(error);
         slots.iter_mut().for_each(|slot| slot.stop(Arc::clone(&error)));
-    }
-}
-
-fn cluster_of(feed: &SourceFeed, options: &Options) -> Result<Cluster> {
-    match &feed.source {
-        Source::Kafka(source) => Cluster::of(feed, source, &options.kafka),
-        Source::Files(_) | Source::Custom(_) => Err(Error::Feed { feed: feed.name.clone(), reason: "it reads no topics".to_owned() }),
     }
 }
 
@@ -365,7 +357,7 @@ impl Run<'_> {
     ) {
         for (index, topics) in topics {
             if let Some(place) = topics.iter().flat_map(|topic| self.places_of(topic)).find(|place| !bounds.contains_key(place)) {
-                let doing = format!("asking where topic `{}`, partition {} begins and ends", place.topic, place.partition);
+                let doing = format!("asking where {place} begins and ends");
                 slots[*index].stop(client.away(&doing, self.waits(), "it has no leader"));
             }
         }
@@ -394,7 +386,7 @@ impl Run<'_> {
     }
 
     fn shares_brokers(&self, feed: &SourceFeed) -> bool {
-        cluster_of(feed, self.options).is_ok_and(|cluster| cluster.bootstrap == self.cluster.bootstrap)
+        Cluster::of(feed, &self.options.kafka).is_ok_and(|cluster| cluster.bootstrap == self.cluster.bootstrap)
     }
 
     /// The partitions of each slot that are among `bounds`, at their positions.
@@ -460,8 +452,7 @@ impl Run<'_> {
                     }
                 }
                 Next::Piece(Piece::Failed { place, reason, refused: true }) => {
-                    let doing = format!("reading topic `{}`, partition {}", place.topic, place.partition);
-                    return Err(stream.client.refused(&doing, &reason));
+                    return Err(stream.client.refused(&format!("reading {place}"), &reason));
                 }
                 Next::Piece(Piece::Failed { place, reason, refused: false }) => {
                     return Err(Error::KafkaPartition { topic: place.topic.to_string(), partition: place.partition, reason });
@@ -473,10 +464,7 @@ impl Run<'_> {
         };
         let must = batch.counts.rows_in > 0 || readings.iter().any(Reading::must_be_recorded);
         if must || readings.iter().map(Reading::moved).sum::<u64>() >= HOLE {
-            readings
-                .iter()
-                .filter(|reading| reading.moved() > 0 || reading.must_be_recorded())
-                .for_each(|reading| reading.join(&mut batch));
+            readings.iter().for_each(|reading| reading.join(&mut batch));
         }
         Ok(batch)
     }
@@ -562,11 +550,6 @@ fn settled_at(reading: &Reading) -> Settled {
     Settled { table: reading.position.bronze, next: reading.position.next }
 }
 
-pub(crate) fn places_of((topic, partitions): (&String, &i32)) -> Vec<Place> {
-    let topic: Arc<str> = topic.as_str().into();
-    (0..*partitions).map(|partition| Place { topic: Arc::clone(&topic), partition }).collect()
-}
-
 fn place(reading: &Reading) -> Option<Place> {
     Some(Place { topic: reading.topic.clone()?, partition: reading.partition })
 }
@@ -580,22 +563,12 @@ fn find<'a>(readings: &'a mut [Reading], place: &Place) -> Option<&'a mut Readin
     readings.iter_mut().find(|reading| reading.partition == place.partition && reading.topic.as_ref() == Some(&place.topic))
 }
 
-pub(crate) fn positions_of(feed: &str) -> String {
-    format!("tributary:kafka:{feed}:")
-}
-
 fn app_id(lane: &Lane, place: &Place) -> String {
-    format!("{}{}:{}", positions_of(&lane.feed.name), place.topic, place.partition)
+    positions::of_topic(&lane.feed.name, &place.topic, place.partition)
 }
 
 async fn table_position(lane: &Lane, place: &Place) -> Result<Option<i64>> {
-    match &lane.bronze {
-        Some(table) => {
-            let position = table.progress(&app_id(lane, place)).await;
-            position.map_err(|source| Error::lake(table.name(), "reading positions", source))
-        }
-        None => Ok(None),
-    }
+    positions::read(lane.bronze.as_ref(), &app_id(lane, place)).await
 }
 
 fn begins_at_end(lane: &Lane) -> bool {
@@ -605,6 +578,6 @@ fn begins_at_end(lane: &Lane) -> bool {
 /// Whether the table has a position of any partition of the feed.
 async fn started(lane: &Lane) -> Result<bool> {
     let Some(table) = &lane.bronze else { return Ok(false) };
-    let positions = table.progress_with_prefix(&positions_of(&lane.feed.name)).await;
+    let positions = table.progress_with_prefix(&positions::of_topics(&lane.feed.name)).await;
     Ok(!positions.map_err(|source| Error::lake(table.name(), "reading positions", source))?.is_empty())
 }

@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tributary_lake::Lake;
-use tributary_specs::{Source, SourceFeed, TableName};
+use tributary_specs::{Source, SourceFeed};
 
-use super::{Client, Cluster, Limits, Patience, Place, Wanted, route};
+use super::{Client, Cluster, Limits, Patience, Place, Wanted, places_of, route};
 use crate::options::Options;
 use crate::plan::{self, Group, Start};
 use crate::registry::Registry;
-use crate::run_kafka::{places_of, positions_of};
-use crate::source::PartitionBounds;
-use crate::{Error, KafkaFinding, Result};
+use crate::{Error, KafkaFinding, Result, positions};
 
 /// How long a broker may take over an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,16 +57,16 @@ fn without_credentials(url: &str) -> String {
 }
 
 async fn group_findings(lake: &Lake, feeds: &[&SourceFeed], options: &Options) -> Vec<KafkaFinding> {
-    let mut findings = Vec::new();
-    let (subject, answer) = match cluster_of(feeds, options) {
+    let Some(first) = feeds.first() else { return Vec::new() };
+    let (subject, answer) = match Cluster::of(first, &options.kafka) {
         Ok(cluster) => (format!("broker {}", cluster.bootstrap), answers(&cluster, feeds, options).await),
-        Err(error) => (feeds.first().map(|feed| format!("feed {}", feed.name)).unwrap_or_default(), Err(error)),
+        Err(error) => (format!("feed {}", first.name), Err(error)),
     };
     let (client, wanted, there) = match answer {
         Ok(answer) => answer,
         Err(error) => return vec![KafkaFinding { subject, outcome: Err(error) }],
     };
-    findings.push(KafkaFinding { subject, outcome: Ok("reachable".to_owned()) });
+    let mut findings = vec![KafkaFinding { subject, outcome: Ok("reachable".to_owned()) }];
     let mut routes = route(&wanted, &there, &client.cluster.bootstrap);
     for (index, feed) in feeds.iter().enumerate() {
         let stopped = routes.stopped.iter().position(|(of, _)| *of == index).map(|at| routes.stopped.swap_remove(at).1);
@@ -80,13 +78,6 @@ async fn group_findings(lake: &Lake, feeds: &[&SourceFeed], options: &Options) -
         findings.push(KafkaFinding { subject: format!("feed {}", feed.name), outcome });
     }
     findings
-}
-
-fn cluster_of(feeds: &[&SourceFeed], options: &Options) -> Result<Cluster> {
-    match feeds.first().map(|feed| (feed, &feed.source)) {
-        Some((feed, Source::Kafka(source))) => Cluster::of(feed, source, &options.kafka),
-        _ => Err(Error::Cancelled),
-    }
 }
 
 type Answer = (Client, Vec<Wanted>, BTreeMap<String, i32>);
@@ -114,18 +105,16 @@ async fn readable(lake: &Lake, client: &Client, feed: &SourceFeed, topics: &BTre
     let mut left = 0_u64;
     let mut passed = 0_u64;
     for (place, bounds) in &bounds {
-        let app_id = format!("{}{}:{}", positions_of(&feed.name), place.topic, place.partition);
-        let position = match &table {
-            Some(table) => table.progress(&app_id).await.map_err(|source| Error::lake(&feed.table, "reading positions", source))?,
-            None => None,
-        };
+        let position = positions::read(table.as_ref(), &positions::of_topic(&feed.name, &place.topic, place.partition)).await?;
         let at = match plan::start(position, *bounds, options.on_gap) {
             Start::At(at) => at,
             Start::Over { at, .. } => {
                 passed += 1;
                 at
             }
-            Start::Missing { from, until } => return Err(gap(feed, &feed.table, place, position, *bounds, (from, until))),
+            Start::Missing { from, until } => {
+                return Err(Error::gap(feed, place.to_string(), position.unwrap_or_default(), *bounds, from..until));
+            }
         };
         left += u64::try_from(bounds.end - at).unwrap_or_default();
     }
@@ -139,26 +128,6 @@ async fn readable(lake: &Lake, client: &Client, feed: &SourceFeed, topics: &BTre
     }
     let over = if passed > 0 { format!("; a gap is passed over in {passed} partitions") } else { String::new() };
     Ok(format!("{} topics with {} partitions can be read, {left} records to come{over}", topics.len(), bounds.len()))
-}
-
-fn gap(
-    feed: &SourceFeed,
-    table: &TableName,
-    place: &Place,
-    position: Option<i64>,
-    bounds: PartitionBounds,
-    (from, until): (i64, i64),
-) -> Error {
-    Error::Gap {
-        feed: feed.name.clone(),
-        table: table.clone(),
-        place: format!("topic `{}`, partition {}", place.topic, place.partition),
-        position: position.unwrap_or_default(),
-        earliest: bounds.earliest,
-        end: bounds.end,
-        from,
-        until,
-    }
 }
 
 #[cfg(test)]

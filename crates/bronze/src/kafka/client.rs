@@ -317,8 +317,7 @@ fn offsets(consumer: &BaseConsumer<Context>, places: &[Place], at: Offset) -> As
         asked(element.error())?;
         let place = Place { topic: element.topic().into(), partition: element.partition() };
         let Offset::Offset(offset) = element.offset() else {
-            let reason = format!("no offset of topic `{}`, partition {}", place.topic, place.partition);
-            return Err(Trouble { reason, refused: false, general: false });
+            return Err(Trouble { reason: format!("no offset of {place}"), refused: false, general: false });
         };
         offsets.insert(place, offset);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tributary_specs::{KafkaSource, SourceFeed};
+use tributary_specs::{KafkaSource, Source, SourceFeed};
 
 use crate::options::KafkaOptions;
 use crate::{Error, Result};
@@ -26,7 +26,10 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// The feed's own words stand above the settings'.
-    pub(crate) fn of(feed: &SourceFeed, source: &KafkaSource, options: &KafkaOptions) -> Result<Self> {
+    pub(crate) fn of(feed: &SourceFeed, options: &KafkaOptions) -> Result<Self> {
+        let Source::Kafka(source) = &feed.source else {
+            return Err(Error::Feed { feed: feed.name.clone(), reason: "it reads no topics".to_owned() });
+        };
         let refused = |reason: String| Error::KafkaSettings { feed: feed.name.clone(), reason };
         let bootstrap =
             source.bootstrap.clone().or_else(|| options.bootstrap.clone()).ok_or_else(|| {
@@ -114,11 +117,7 @@ mod tests {
     }
 
     fn cluster(kafka: serde_json::Value, options: &KafkaOptions) -> Result<Cluster> {
-        let feed = feed(kafka);
-        match &feed.source {
-            tributary_specs::Source::Kafka(source) => Cluster::of(&feed, source, options),
-            _ => unreachable!(),
-        }
+        Cluster::of(&feed(kafka), options)
     }
 
     fn settings() -> KafkaOptions {

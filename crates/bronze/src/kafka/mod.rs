@@ -10,42 +10,19 @@
 //!   was fetched is not thrown away, as pausing would.
 //! - Offsets of the group are written after our commits for people who watch lag, and never read: the table's position decides.
 
-#[cfg(feature = "kafka")]
 mod check;
-#[cfg(feature = "kafka")]
 mod chunk;
-#[cfg(feature = "kafka")]
 mod client;
-#[cfg(feature = "kafka")]
 mod cluster;
-mod consumers;
-#[cfg(feature = "kafka")]
 mod context;
-#[cfg(feature = "kafka")]
+mod place;
 mod poller;
-#[cfg(feature = "kafka")]
 mod topics;
 
-#[cfg(feature = "kafka")]
 pub(crate) use check::check;
-#[cfg(feature = "kafka")]
 pub(crate) use chunk::Chunk;
-#[cfg(feature = "kafka")]
 pub(crate) use client::{Client, Next, Patience, Pieces};
-#[cfg(feature = "kafka")]
 pub(crate) use cluster::{Cluster, Limits, WINDOW};
-pub use consumers::Consumers;
-#[cfg(feature = "kafka")]
-pub(crate) use consumers::{Live, Settled};
-#[cfg(feature = "kafka")]
+pub(crate) use place::{Place, places_of};
 pub(crate) use poller::{Piece, Target};
-#[cfg(feature = "kafka")]
 pub(crate) use topics::{Wanted, route};
-
-/// A partition of a topic.
-#[cfg(feature = "kafka")]
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub topic: std::sync::Arc<str>,
-    pub partition: i32,
-}

@@ -10,7 +10,8 @@ use tributary_cdc_decode::{Header, Record, propose_csv};
 use tributary_specs::{CsvOptions, FileFormat, FileSource};
 
 use super::{name_of, none, of_records};
-use crate::files::{CsvCutter, Dialect, KafkaLine, split};
+use crate::files::{CsvCutter, Dialect, Field, KafkaLine, split};
+use crate::headers::lent;
 use crate::{Error, Result};
 
 /// No more of a file is looked at.
@@ -81,8 +82,8 @@ fn of_csv(name: &str, source: &FileSource, bytes: &[u8], records_max: usize) -> 
     let mut records = texts.map(|text| split(text.trim_start_matches('\u{feff}'), dialect));
     let Some(Ok(header)) = records.next() else { return Err(refused("there is no header line")) };
     let header: Vec<String> = header.into_iter().map(|field| field.text.into_owned()).collect();
-    let row = |fields: Vec<crate::files::Field<'_>>| {
-        let text = |field: crate::files::Field<'_>| (field.quoted || !field.text.is_empty()).then(|| field.text.into_owned());
+    let row = |fields: Vec<Field<'_>>| {
+        let text = |field: Field<'_>| (field.quoted || !field.text.is_empty()).then(|| field.text.into_owned());
         fields.into_iter().map(text).collect::<Vec<_>>()
     };
     let rows: Vec<_> = records.take(records_max).filter_map(|fields| Some(row(fields.ok()?))).collect();
@@ -101,8 +102,7 @@ fn of_topics(source: &FileSource, bytes: &[u8], records_max: usize) -> Result<St
     }
     let mut text = String::new();
     for (topic, lines) in &topics {
-        let headers: Vec<Vec<Header<'_>>> =
-            lines.iter().map(|(_, headers)| headers.iter().map(|(key, value)| Header { key, value: Some(value) }).collect()).collect();
+        let headers: Vec<Vec<Header<'_>>> = lines.iter().map(|(_, headers)| lent(headers)).collect();
         let records: Vec<Record<'_>> = lines.iter().zip(&headers).map(|((line, _), headers)| record(line, headers)).collect();
         let source = source.clone().with_topics([topic.as_str()]);
         text.extend(of_records(&name_of(topic), source.into(), &records)?);

@@ -10,9 +10,10 @@ pub use file::propose_from_file;
 #[cfg(feature = "kafka")]
 pub use topic::propose_from_topic;
 
-use tributary_cdc_decode::{Decoder, Record, propose, shape};
-use tributary_specs::{Source, SourceFeed, TableName};
+use tributary_cdc_decode::{Record, propose, shape};
+use tributary_specs::{Decode, Source, SourceFeed, TableName};
 
+use crate::lane::decoder;
 use crate::{Error, Result};
 
 /// A name for a feed and its table: letters, digits and underscores.
@@ -22,12 +23,8 @@ fn name_of(text: &str) -> String {
     if name.starts_with(|first: char| first.is_ascii_alphabetic()) { name.to_owned() } else { format!("feed_{name}") }
 }
 
-fn feed_of(name: &str, source: Source, decode: tributary_specs::Decode) -> SourceFeed {
+fn feed_of(name: &str, source: Source, decode: Decode) -> SourceFeed {
     SourceFeed::new(name, TableName::new("bronze", name), source).with_decode(decode)
-}
-
-fn decoder_of(feed: &SourceFeed) -> Result<Decoder> {
-    Decoder::new(feed).map_err(|source| Error::Decode { table: feed.table.clone(), source: Box::new(source) })
 }
 
 fn none(from: &str, reason: &str) -> Error {
@@ -38,6 +35,6 @@ fn none(from: &str, reason: &str) -> Error {
 fn of_records(name: &str, source: Source, records: &[Record<'_>]) -> Result<Option<String>> {
     let Some(shape) = shape(records) else { return Ok(None) };
     let feed = feed_of(name, source, shape.decode);
-    let proposal = propose(shape, records, &mut decoder_of(&feed)?);
+    let proposal = propose(shape, records, &mut decoder(&feed)?);
     Ok(Some(proposal.to_yaml(name, &feed.table.to_string(), &feed.source)))
 }

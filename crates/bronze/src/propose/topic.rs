@@ -7,9 +7,10 @@ use tributary_cdc_decode::{Record, form_of_avro, propose, shape};
 use tributary_lake::object_store::memory::InMemory;
 use tributary_specs::{Decode, KafkaSource, SourceFeed};
 
-use super::{decoder_of, feed_of, name_of, none};
+use super::{feed_of, name_of, none};
 use crate::files::DataRoot;
-use crate::kafka::{Chunk, Client, Cluster, Limits, Next, Patience, Piece, Place, Target};
+use crate::kafka::{Chunk, Client, Cluster, Limits, Next, Patience, Piece, Place, Target, places_of};
+use crate::lane::decoder;
 use crate::options::{KafkaOptions, Options};
 use crate::registry::Lookup;
 use crate::{Error, Result};
@@ -28,36 +29,35 @@ pub async fn propose_from_topic(topic: &str, kafka: &KafkaOptions, records_max: 
         ..KafkaSource::default()
     };
     let name = name_of(topic);
-    let feed = feed_of(&name, source.clone().into(), Decode::Avro);
-    let chunks = read(&feed, &source, topic, &options, records_max).await?;
+    let feed = feed_of(&name, source.into(), Decode::Avro);
+    let chunks = read(&feed, topic, &options, records_max).await?;
     let headers: Vec<_> = chunks.iter().map(Chunk::headers).collect();
     let records: Vec<Record<'_>> = chunks.iter().zip(&headers).flat_map(|(chunk, headers)| chunk.records(headers)).collect();
     let from = format!("topic `{topic}`");
     let Some(mut shape) = shape(&records) else { return Err(none(&from, "none of its first records is a row")) };
     let lookup = Lookup::of(&feed, &options);
-    let mut reading_schemas = decoder_of(&feed)?;
+    let mut reading_schemas = decoder(&feed)?;
     lookup.teach(&feed, &mut reading_schemas, &records).await?;
     shape.decode = form_of_avro(&reading_schemas, &records).unwrap_or(shape.decode);
     let feed = SourceFeed { decode: shape.decode, ..feed };
-    let mut decoder = decoder_of(&feed)?;
-    lookup.teach(&feed, &mut decoder, &records).await?;
-    let proposal = propose(shape, &records, &mut decoder);
+    let mut decoding = decoder(&feed)?;
+    lookup.teach(&feed, &mut decoding, &records).await?;
+    let proposal = propose(shape, &records, &mut decoding);
     Ok(proposal.to_yaml(&name, &feed.table.to_string(), &feed.source))
 }
 
 const DOING: &str = "reading samples";
 
 /// The first records of each partition, as many as make `records_max` together.
-async fn read(feed: &SourceFeed, source: &KafkaSource, topic: &str, options: &Options, records_max: usize) -> Result<Vec<Chunk>> {
-    let cluster = Cluster::of(feed, source, &options.kafka)?;
+async fn read(feed: &SourceFeed, topic: &str, options: &Options, records_max: usize) -> Result<Vec<Chunk>> {
+    let cluster = Cluster::of(feed, &options.kafka)?;
     let client = Client::open(&cluster, Limits::new(64 << 20, 1), &feed.name, options)?;
     let patience = options.kafka.patience;
     let topics = client.topics(vec![topic.to_owned()], false, Patience::new(patience)).await?;
     let Some(partitions) = topics.get(topic) else {
         return Err(Error::TopicMissing { feed: feed.name.clone(), topic: topic.to_owned(), bootstrap: cluster.bootstrap.clone() });
     };
-    let places: Vec<Place> = (0..*partitions).map(|partition| Place { topic: topic.into(), partition }).collect();
-    let bounds = client.bounds(places, Patience::new(patience)).await?;
+    let bounds = client.bounds(places_of((&topic.to_owned(), partitions)), Patience::new(patience)).await?;
     let share = i64::try_from(records_max.div_ceil(bounds.len().max(1))).unwrap_or(i64::MAX);
     let target = |(place, bounds): (Place, crate::source::PartitionBounds)| Target {
         place,

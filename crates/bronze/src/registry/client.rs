@@ -12,7 +12,6 @@ use serde::Deserialize;
 use tokio::time::{Instant, sleep};
 use tributary_cdc_decode::SchemaId;
 
-use super::Answer;
 use crate::{Error, Result, events};
 
 /// How long one request may take.
@@ -38,6 +37,17 @@ impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Registry").field("url", &self.url.as_str()).finish_non_exhaustive()
     }
+}
+
+/// What a registry has under an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A schema's text, and the texts it builds on, each after those it builds on itself.
+    Avro { text: String, references: Vec<String> },
+    /// A schema of another language.
+    Foreign(String),
+    /// Nothing.
+    Absent,
 }
 
 /// A schema as the API tells it.

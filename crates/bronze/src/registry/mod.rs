@@ -11,47 +11,12 @@
 mod client;
 mod kept;
 mod lookup;
+#[cfg(feature = "kafka")]
+mod teach;
 
 #[cfg(feature = "kafka")]
 pub use client::Registry;
 pub use kept::Registries;
 pub(crate) use lookup::Lookup;
-
 #[cfg(feature = "kafka")]
-use tributary_cdc_decode::{Decoder, Record};
-
-#[cfg(feature = "kafka")]
-use crate::{Result, events};
-
-/// What a registry has under an id.
-#[cfg(feature = "kafka")]
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// A schema's text, and the texts it builds on, each after those it builds on itself.
-    Avro { text: String, references: Vec<String> },
-    /// A schema of another language.
-    Foreign(String),
-    /// Nothing.
-    Absent,
-}
-
-/// Teaches a decoder the schemas that these records name and that it does not know.
-///
-/// # Errors
-/// [`crate::Error::RegistryAway`] when the registry does not answer, [`crate::Error::RegistryRefused`] when it does not let us in or is
-/// none. What is wrong with a schema is no error: its records are quarantined by the decoder.
-#[cfg(feature = "kafka")]
-pub async fn teach(decoder: &mut Decoder, records: &[Record<'_>], registry: &Registry) -> Result<()> {
-    for id in decoder.missing_schemas(records) {
-        match &*registry.look_up(id).await? {
-            Answer::Avro { text, references } => {
-                if let Err(error) = decoder.learn_schema(id, text, references) {
-                    events::schema_refused(&error);
-                }
-            }
-            Answer::Foreign(kind) => decoder.learn_foreign(id, kind),
-            Answer::Absent => decoder.learn_absent(id),
-        }
-    }
-    Ok(())
-}
+pub use teach::teach;

@@ -6,7 +6,7 @@ use std::fmt::{Debug, Formatter};
 #[derive(Default)]
 pub struct Consumers {
     #[cfg(feature = "kafka")]
-    live: std::sync::Mutex<std::collections::BTreeMap<super::Cluster, std::sync::Arc<Live>>>,
+    live: std::sync::Mutex<std::collections::BTreeMap<crate::kafka::Cluster, std::sync::Arc<Live>>>,
 }
 
 impl Debug for Consumers {
