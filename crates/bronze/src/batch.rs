@@ -25,6 +25,8 @@ pub(crate) struct Origin<'a> {
     pub file: &'a str,
     /// SHA-256 of its content.
     pub content: &'a str,
+    /// The names in its header, for CSV with one: without them a record cannot be decoded later.
+    pub header: &'a [Header<'a>],
 }
 
 /// A position of a source that is not files.
@@ -427,7 +429,7 @@ fn refused<'a>(record: &Record<'a>, origin: Option<Origin<'a>>, reason: &'a str,
         message,
         key: record.key,
         value: record.value,
-        headers: record.headers,
+        headers: origin.map(|origin| origin.header).filter(|header| !header.is_empty()).unwrap_or(record.headers),
         topic: placed.then_some(record.topic),
         partition: placed.then_some(record.partition),
         offset: placed.then_some(record.offset),

@@ -33,7 +33,8 @@ const ROUND_BYTES: usize = 64 << 20;
 
 /// The feed has not read past the record yet.
 const NOT_PASSED: &str = "not_read_past_yet";
-/// The names of a CSV record's fields were in its file's first line, which is not kept.
+/// The names of a CSV record's fields were not kept beside it, as a release before this one did not: only dropping its file once
+/// more, under another content, brings it back.
 const NO_HEADER: &str = "csv_header_not_kept";
 
 /// What a requeue did, or would do.
@@ -179,10 +180,18 @@ impl Run<'_> {
             let columns = as_widened(&lane.feed, bronze.columns());
             lane.decoder.resume(Resume { columns, before_images: before_images.clone(), ..Resume::default() });
         }
+        let has_header = has_header(&lane.feed);
+        let mut header: &[(String, Option<Vec<u8>>)] = &[];
         for kept in passed {
             cancelled(self.options)?;
             let headers: Vec<Header<'_>> = kept.headers.iter().map(|(key, value)| Header { key, value: value.as_deref() }).collect();
-            let record = kept.record(&headers);
+            if has_header && header != kept.headers {
+                header = &kept.headers;
+                let names: Vec<&str> = headers.iter().map(|header| header.key).collect();
+                let failed = |source| Error::Decode { table: lane.feed.table.clone(), source: Box::new(source) };
+                lane.decoder.csv_header(&names).map_err(failed)?;
+            }
+            let record = kept.record(if has_header { &[] } else { &headers });
             if let Some(place) = kept.place().filter(|_| changes) {
                 let last: LastRow = last_rows.get(&place).cloned().unwrap_or_default();
                 let partitions = BTreeMap::from([((place.0, place.1), last)]);
@@ -280,7 +289,7 @@ async fn passed<'k>(lane: &Lane, kept: impl Iterator<Item = &'k Kept>, decided: 
     for kept in kept {
         let reason = match &kept.spot {
             _ if kept.is_no_record => Some(kept.reason.as_str()),
-            _ if has_header => Some(NO_HEADER),
+            _ if has_header && kept.headers.is_empty() => Some(NO_HEADER),
             Spot::Content(content, _) => (!ContentId::parse(content).is_some_and(|id| lane.taken.holds(&id))).then_some(NOT_PASSED),
             Spot::Position(partition, position) => {
                 let app_id = positions::of_source(&lane.feed.name, *partition);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use tributary_cdc_decode::Header;
 use tributary_lake::Lake;
 use tributary_specs::{Decode, Source, SourceFeed};
 
@@ -250,7 +251,7 @@ impl Run<'_> {
             Some(kept) => Content::kept(file, kept),
             None => Content::open(&self.options.data, file).await.map_err(alone)?,
         };
-        let origin = Origin { file: &file.name, content: &content_text };
+        let origin = Origin { file: &file.name, content: &content_text, header: &[] };
         let mut slices = Slices::new(&file.name, content, self.rules.clone());
         let mut first = true;
         loop {
@@ -293,6 +294,8 @@ impl Run<'_> {
                 unrouted.push(record);
             }
         }
+        let header: Vec<Header<'_>> = slice.header.iter().flat_map(|names| names.iter()).map(|key| Header { key, value: None }).collect();
+        let origin = Origin { header: &header, ..origin };
         let lead = self.routes.lead;
         for want in wants {
             let Some(lane) = slots[want.slot].lane() else { continue };

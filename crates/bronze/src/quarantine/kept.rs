@@ -25,6 +25,7 @@ pub(crate) struct Kept {
     pub is_no_record: bool,
     key: Option<Vec<u8>>,
     value: Option<Vec<u8>>,
+    /// As [`super::Refused::headers`].
     pub headers: Vec<(String, Option<Vec<u8>>)>,
     topic: Option<String>,
     partition: Option<i32>,

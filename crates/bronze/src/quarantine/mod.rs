@@ -30,7 +30,7 @@ fn columns() -> Vec<Column> {
         commented("message", DataType::String, "what is wrong, for a person; no values"),
         commented("key", DataType::Binary, "key bytes as they came"),
         commented("value", DataType::Binary, "value bytes, or the bytes that are no record, as they came"),
-        commented("headers", DataType::Array(Box::new(header)), "headers in their order"),
+        commented("headers", DataType::Array(Box::new(header)), "headers in their order; of a CSV record the names in its file's header"),
         commented("topic", DataType::String, "topic of the record"),
         commented("partition", DataType::Integer, "partition of the record"),
         commented("offset", DataType::Long, "offset or position of the record"),

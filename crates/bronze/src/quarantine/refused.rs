@@ -21,6 +21,7 @@ pub(crate) struct Refused<'a> {
     pub message: &'a str,
     pub key: Option<&'a [u8]>,
     pub value: Option<&'a [u8]>,
+    /// Its headers; of a CSV record the names in its file's header, without values.
     pub headers: &'a [Header<'a>],
     pub topic: Option<&'a str>,
     pub partition: Option<i32>,

@@ -211,6 +211,43 @@ async fn a_record_of_a_source_with_offsets_lands_at_its_offset() {
     assert_eq!(after.status, Status::NothingNew);
 }
 
+/// A feed of CSV files into `bronze.a`, with `code` declared as an integer.
+fn sheets(header: bool) -> SourceFeed {
+    feed(json!({
+        "name": "a", "table": "bronze.a", "decode": "csv", "schema_policy": "widen",
+        "source": {"files": {"path": "in", "format": "csv", "csv": {"header": header}}},
+        "columns": [{"name": "id", "type": "long"}, {"name": "code", "type": "integer"}],
+    }))
+}
+
+#[tokio::test]
+async fn csv_records_keep_the_names_of_their_fields_whatever_the_order_of_columns_in_their_file() {
+    let world = World::new();
+    let mut feed = sheets(true);
+    world.drop_file("in/1.csv", "id,code\n1,7\n2,A-7\n").await;
+    world.drop_file("in/2.csv", "code,id\nB-8,3\n9,4\n").await;
+    let report = world.run_one(&feed).await;
+    assert_eq!((report.rows_out, report.rows_quarantined), (2, 2), "{report:?}");
+    let open = world.rows("quarantine.a").await;
+    assert!(open.iter().any(|row| row["headers"] == json!([{"key": "code"}, {"key": "id"}])), "{open:?}");
+    feed.columns[1].data_type = DataType::String;
+    let done = requeued(&world, &feed, None, false).await;
+    assert_eq!((done.records, done.rows), (2, 2), "{done:?}");
+    let rows = world.columns("bronze.a", &["_file", "_line", "id", "code"]).await;
+    let row = |file: &str, line: i64, id: i64, code: &str| json!([file, line, id, code]);
+    assert_eq!(rows, [row("in/1.csv", 2, 1, "7"), row("in/1.csv", 3, 2, "A-7"), row("in/2.csv", 2, 3, "B-8"), row("in/2.csv", 3, 4, "9")]);
+    assert_eq!(world.run_one(&feed).await.status, Status::NothingNew);
+}
+
+#[tokio::test]
+async fn a_csv_record_without_the_names_of_its_fields_stays_and_says_so() {
+    let world = World::new();
+    world.drop_file("in/1.csv", "1,7\n2,A-7\n").await;
+    assert_eq!(world.run_one(&sheets(false)).await.rows_quarantined, 1);
+    let done = requeued(&world, &sheets(true), None, false).await;
+    assert_eq!((done.rows, done.left.get("csv_header_not_kept")), (0, Some(&1)), "{done:?}");
+}
+
 #[tokio::test]
 async fn a_requeued_record_is_once_in_bronze_or_once_open_whatever_call_the_requeue_is_killed_at() {
     let world = quarantined().await;
