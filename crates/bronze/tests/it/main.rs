@@ -23,4 +23,6 @@ mod recordings;
 mod registry;
 mod requeue;
 mod schema;
+#[cfg(not(feature = "kafka"))]
+mod without_kafka;
 mod world;
