@@ -4,6 +4,7 @@ mod change_feed;
 mod crash;
 mod deletion_vectors;
 mod foreign;
+mod key_search;
 mod marks;
 mod partitions;
 mod races;
