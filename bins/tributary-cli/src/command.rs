@@ -91,6 +91,12 @@ fn ddl() -> Command {
 fn validate() -> Command {
     Command::new("validate")
         .about("Check a pipeline and say what it would do; touches nothing")
+        .long_about(
+            "Check a pipeline and say what it would do; touches nothing.\n\n\
+             Queries, rules and conditions are planned over the columns that the feeds declare, and every mistake is printed with its \
+             file and line (exit 2). What reads a feed without declared columns, or a column that messages may bring undeclared, is \
+             planned by its first run: a note says so.",
+        )
         .after_help("Examples:\n  tributary validate -p pipeline.yml\n  tributary validate --output json")
         .args(arguments(Program::Validate))
 }

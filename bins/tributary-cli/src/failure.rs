@@ -230,6 +230,17 @@ impl<E: Fault + 'static> From<E> for Failure {
 }
 
 impl Failure {
+    /// Several as one, a line each with its code; the first says what to do next. There is at least one.
+    pub fn of_all(failures: impl IntoIterator<Item = Self>) -> Self {
+        let mut failures = failures.into_iter();
+        let none = || Self { exit_code: ExitCode::BadInput, code: String::new(), message: String::new(), next: None };
+        let mut all = failures.next().unwrap_or_else(none);
+        for Self { code, message, .. } in failures {
+            let _ = write!(all.message, "\nerror[{code}]: {message}");
+        }
+        all
+    }
+
     /// Lines for a person.
     pub fn text(&self) -> String {
         let mut text = format!("error[{}]: {}\n", self.code, self.message);

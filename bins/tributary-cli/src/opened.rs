@@ -63,15 +63,29 @@ pub fn folder(location: &Location) -> Option<PathBuf> {
 
 /// The pipeline of these settings: all its files read and validated together, in one schema where `--db-name` says so.
 pub fn pipeline(settings: &Settings) -> Result<Pipeline, Failure> {
-    let mut texts = Vec::new();
+    pipeline_of(settings, &files(settings)?)
+}
+
+/// The pipeline's files: their names and texts.
+pub fn files(settings: &Settings) -> Result<Vec<(String, String)>, Failure> {
+    let mut files = Vec::new();
     for file in &settings.pipeline {
         let text = std::fs::read_to_string(file).map_err(|source| Error::PipelineFile { file: file.clone(), source })?;
-        texts.push((file.display().to_string(), text));
+        files.push((file.display().to_string(), text));
     }
-    let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let pipeline = Pipeline::from_yaml(&files)?;
+    Ok(files)
+}
+
+/// The pipeline that files hold, as [`pipeline`].
+pub fn pipeline_of(settings: &Settings, files: &[(String, String)]) -> Result<Pipeline, Failure> {
+    let pipeline = Pipeline::from_yaml(&texts(files))?;
     match &settings.db_name {
         None => Ok(pipeline),
         Some(name) => schema::in_one_schema(&pipeline, name.as_str()),
     }
+}
+
+/// Files as the library takes them.
+pub fn texts(files: &[(String, String)]) -> Vec<(&str, &str)> {
+    files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }

@@ -61,7 +61,7 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
 
 /// The datasets that these options run.
 fn chosen(pipeline: &Pipeline, options: &RunOptions) -> Vec<(String, Layer)> {
-    let chosen = pipeline.spec().datasets().into_iter().filter(|dataset| options.choose(dataset.layer, &dataset.table));
+    let chosen = pipeline.spec().datasets().into_iter().filter(|dataset| options.chooses(dataset.layer, &dataset.table));
     chosen.map(|dataset| (dataset.table.to_string(), dataset.layer)).collect()
 }
 

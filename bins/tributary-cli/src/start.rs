@@ -89,15 +89,15 @@ fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: i
 
 /// All problems of the settings as one failure, a line each with its code.
 fn refused(refusal: &tributary_config::Refusal) -> Failure {
-    let mut failures = refusal.errors().iter().map(|error| {
+    Failure::of_all(refusal.errors().iter().map(|error| {
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        (tributary::Fault::code(error).to_string(), format!("{error}{cause}"), tributary::Fault::next_command(error))
-    });
-    let (code, mut message, next) = failures.next().unwrap_or_default();
-    for (code, text, _) in failures {
-        message.push_str(&format!("\nerror[{code}]: {text}"));
-    }
-    Failure { exit_code: ExitCode::BadInput, code, message, next }
+        Failure {
+            exit_code: ExitCode::BadInput,
+            code: tributary::Fault::code(error).to_string(),
+            message: format!("{error}{cause}"),
+            next: tributary::Fault::next_command(error),
+        }
+    }))
 }
 
 /// Prints on the standard output.

@@ -3,14 +3,14 @@
 use tributary_lake::Lake;
 use tributary_specs::{GoldSpec, TableSpec};
 
-use crate::query::{Input, Joins, plan_rows};
-use crate::{Error, Options, Result, plan, target};
+use crate::query::{Input, Joins, own_names, plan_rows};
+use crate::{Error, Options, Result, plan, rules, target};
 
 /// What `setup` creates for a view; none where a table it reads is not there, or has no rows yet and not every column that the
 /// query names, so that only the first run can tell.
 ///
 /// # Errors
-/// When the query cannot be planned over its inputs, or yields something else than the spec declares.
+/// When the query or an expectation cannot be planned over its inputs, or yields something else than the spec declares.
 pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<Option<TableSpec>> {
     let mut inputs = Vec::new();
     for source in &spec.sources {
@@ -24,6 +24,7 @@ pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Resu
         Err(error) if is_new && error.is_of_unknown_column() => return Ok(None),
         rows => rows?,
     };
+    rules::ask(spec, rows.frame, &own_names(options))?;
     target::check_columns(spec, &rows.columns)?;
     Ok(Some(target::table_spec(spec, plan::declared_columns(&spec.schema, &rows.columns))))
 }

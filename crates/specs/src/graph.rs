@@ -66,7 +66,7 @@ pub struct DatasetRef {
 
 impl DatasetRef {
     /// The dataset's path, `silver[1]`.
-    pub(crate) fn path(&self) -> Path {
+    pub fn path(&self) -> Path {
         Path::root().field(self.layer.field()).index(self.index)
     }
 }

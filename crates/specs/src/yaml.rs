@@ -8,5 +8,6 @@ mod write;
 #[cfg(test)]
 mod round_trip;
 
+pub use files::Places;
 pub(crate) use files::{fill_sources, read_files};
 pub(crate) use write::write;

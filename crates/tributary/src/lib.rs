@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod check;
 mod error;
 mod gaps;
 mod lake;
@@ -17,6 +18,7 @@ mod table;
 
 pub use tributary_lake::{arrow, datafusion, object_store};
 
+pub use check::{QueryCheck, QueryProblem};
 pub use error::Error;
 pub use lake::Lake;
 pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
@@ -32,6 +34,6 @@ pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Refresh, ReplicaIdentity,
-    ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
+    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Places, Refresh,
+    ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

@@ -111,10 +111,10 @@ impl RunOptions {
     /// ```
     /// use tributary::{Layer, RunOptions};
     /// let options = RunOptions { layers: vec![Layer::Bronze], ..Default::default() };
-    /// assert!(options.choose(Layer::Bronze, &"bronze.orders".parse()?) && !options.choose(Layer::Gold, &"gold.revenue".parse()?));
+    /// assert!(options.chooses(Layer::Bronze, &"bronze.orders".parse()?) && !options.chooses(Layer::Gold, &"gold.revenue".parse()?));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn choose(&self, layer: Layer, table: &TableName) -> bool {
+    pub fn chooses(&self, layer: Layer, table: &TableName) -> bool {
         is_chosen(&self.layers, &self.only, layer, table)
     }
 }

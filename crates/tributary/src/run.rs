@@ -98,7 +98,7 @@ fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeSet<TableNam
             return Err(Error::NoDataset { table: wanted.to_string(), nearest });
         }
     }
-    let chosen = all.into_iter().filter(|dataset| options.choose(dataset.layer, &dataset.table));
+    let chosen = all.into_iter().filter(|dataset| options.chooses(dataset.layer, &dataset.table));
     Ok(chosen.map(|dataset| dataset.table).collect())
 }
 

@@ -319,6 +319,64 @@ fn validate_touches_nothing_and_names_every_mistake() {
 }
 
 #[test]
+fn validate_plans_every_query_and_rule_over_the_declared_columns_and_says_all_mistakes_with_their_lines() {
+    let shop = Shop::new();
+    let wrong = PIPELINE
+        .replace(
+            "    sequence_by: [seq]\n",
+            "    sequence_by: [seq]\n    expectations:\n      - {name: known, expression: stauts <> ''}\n      - {name: sane, expression: id > 0}\n      \
+             - {name: dated, expression: date_format(seq) = '1'}\n",
+        )
+        .replace("SELECT status,", "SELECT sttaus,");
+    let wrong = format!("{wrong}  - table: gold.of_nothing\n    query: SELECT count(sku) AS skus FROM bronze.orders\n");
+    let wrong = wrong.replace("decode: json", "decode: json\n    schema_policy: freeze");
+    shop.write("pipeline.yml", &wrong);
+    let said = shop.says(2, &["validate"]);
+    let line = |text: &str| wrong.lines().position(|line| line.contains(text)).unwrap() + 1;
+    for (code, at, part, word) in [
+        ("SQ0004", line("stauts"), "silver[0].expectations[0].expression", "did you mean `status`?"),
+        ("SQ0002", line("date_format"), "silver[0].expectations[2].expression", "`date_format`"),
+        ("SQ0004", line("sttaus"), "gold[0].query", "did you mean `status`?"),
+        ("SQ0004", line("count(sku)"), "gold[1].query", "`sku`"),
+    ] {
+        let found = said.lines().find(|said| said.contains(part)).unwrap_or_else(|| panic!("{part}\n{said}"));
+        assert!(found.contains(&format!("error[{code}]: pipeline.yml:{at}:")) && found.contains(word), "{found}");
+    }
+    assert_eq!(said.matches("error[").count(), 4, "{said}");
+    assert!(!shop.path("data").join("lake").exists());
+    let said = shop.says(2, &["validate", "--db-name", "shop", "-p", "pipeline.yml"]);
+    assert!(said.contains("CL0002"), "{said}");
+}
+
+#[test]
+fn validate_notes_what_only_the_first_records_can_tell() {
+    let shop = Shop::new();
+    let columns = PIPELINE.find("    columns:").unwrap()..PIPELINE.find("silver:").unwrap();
+    shop.write("pipeline.yml", &PIPELINE.replace(&PIPELINE[columns], ""));
+    let rows = shop.json(&["validate", "-o", "json"]);
+    let note = |table: &str| rows.iter().find(|row| row["table"] == table).unwrap()["notes"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(note("bronze.orders"), "");
+    for table in ["silver.orders", "gold.by_status"] {
+        assert_eq!(note(table), "not planned before its first run: the columns of `bronze.orders` are not declared");
+    }
+    shop.write("pipeline.yml", &PIPELINE.replace("SELECT status,", "SELECT channel AS status,"));
+    let rows = shop.json(&["validate", "-o", "json"]);
+    let note = |table: &str| rows.iter().find(|row| row["table"] == table).unwrap()["notes"].as_str().unwrap_or_default().to_owned();
+    assert_eq!((note("silver.orders"), note("gold.by_status").contains("no feed declares `channel`")), (String::new(), true));
+}
+
+#[test]
+fn a_backfill_of_a_topic_that_no_feed_reads_is_refused_before_any_broker_is_asked() {
+    let shop = Shop::new();
+    shop.write("pipeline.yml", &PIPELINE.replace("source: {files: {path: orders, format: jsonl}}", "source: {kafka: {topics: [orders]}}"));
+    let asked = ["--kafka-bootstrap", "127.0.0.1:9", "--starting-offsets", "order:0=5", "--ending-offsets", "orders:0=9,orders:1=7"];
+    let said = shop.says(2, &[&["run", "--layer", "bronze"][..], &asked].concat());
+    assert!(said.contains("BR0031") && said.contains("topic `order`"), "{said}");
+    let said = shop.says(2, &["run", "--starting-offsets", "orders=5"]);
+    assert!(said.contains("CF0002") && said.contains("topic:partition=offset"), "{said}");
+}
+
+#[test]
 fn setup_makes_tables_once_and_lists_differences() {
     let shop = Shop::new();
     let made = shop.json(&["setup", "-o", "json"]);

@@ -32,6 +32,27 @@ pub(crate) fn read_files(files: &[(&str, &str)], sources_of: Option<SourcesOf<'_
     }
 }
 
+/// Where the parts of a pipeline stand in its files.
+///
+/// ```
+/// use tributary_specs::{Path, Places};
+/// let places = Places::of(&[("shop.yml", "name: shop\nsilver:\n  - table: silver.orders\n    sources: [bronze.orders]\n    keys: [id]\n")]);
+/// assert_eq!(places.find(&Path::root().field("silver").index(0).field("keys")).to_string(), "silver[0].keys in shop.yml:5:5");
+/// ```
+pub struct Places(Origins);
+
+impl Places {
+    /// Of files as [`Pipeline::from_files`] reads them.
+    pub fn of(files: &[(&str, &str)]) -> Self {
+        Self(join(files).origins)
+    }
+
+    /// Where a part stands, or the deepest part around it that the files have; its path is counted within its file.
+    pub fn find(&self, path: &Path) -> Location {
+        self.0.located(path)
+    }
+}
+
 /// The pipeline the files hold together, and the mistakes of form.
 fn join(files: &[(&str, &str)]) -> Joined {
     let document = Pipeline::json_schema();
