@@ -87,7 +87,7 @@ pub(crate) fn finish(table: &mut Table, ours: &mut Ours, rows: usize, ingested_a
     }
     match change {
         Some(change) => {
-            arrays.push(change.finish_op(rows, zeros)?);
+            arrays.push(change.finish_op(zeros)?);
             arrays.push(provenance.finish_position(rows, zeros)?);
             if !table.specs.is_empty() {
                 arrays.push(table.before.finish_at(rows, zeros)?);

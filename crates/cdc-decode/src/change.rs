@@ -14,6 +14,7 @@ use crate::ignored;
 use crate::infer::Inference;
 use crate::json::{Broken, Cursor, Kind, Text};
 use crate::layout::{Field, Layout, Slot};
+use crate::op::Op;
 use crate::position::{Claim, Placed, Position};
 use crate::record::{Header, Record};
 use crate::row::{AboutRow, Found, Halt, Rules, read_row};
@@ -29,48 +30,6 @@ const NEW_KEY: &str = "__debezium.newkey";
 const OLD_KEY: &str = "__debezium.oldkey";
 /// Why most headers of key changes go to quarantine.
 const UNREADABLE: &str = "cannot be read";
-
-/// What a change did, as `_op` says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Op {
-    Read,
-    Create,
-    Update,
-    Delete,
-    Truncate,
-}
-
-impl Op {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Delete => "delete",
-            Self::Truncate => "truncate",
-        }
-    }
-
-    pub(crate) fn of(code: &[u8]) -> Option<Self> {
-        Some(match code {
-            b"r" => Self::Read,
-            b"c" => Self::Create,
-            b"u" => Self::Update,
-            b"d" => Self::Delete,
-            b"t" => Self::Truncate,
-            _ => return None,
-        })
-    }
-
-    /// What a flattened row did, by its code and its mark of a delete; without a code it is an update. `None` = the code is
-    /// none of ours.
-    pub(crate) fn of_flattened(code: Option<&[u8]>, deleted: Option<bool>) -> Option<Self> {
-        if deleted == Some(true) {
-            return Some(Self::Delete);
-        }
-        code.map_or(Some(Self::Update), Self::of)
-    }
-}
 
 /// The bytes of a value as text; a byte-order mark in front is no part of it. `None` = not UTF-8.
 pub(crate) fn utf8(value: &[u8]) -> Option<&[u8]> {
@@ -583,7 +542,7 @@ impl Decoder {
         let names = &self.table.rows;
         let unavailable = found.unavailable.iter().map(|column| names.get(*column).map_or("", |(name, _)| name.as_str()));
         if let Some(change) = &mut self.ours.change {
-            change.push(row, op.name(), unavailable, source, transaction).map_err(too_large)?;
+            change.push(row, op, unavailable, source, transaction).map_err(too_large)?;
         }
         let event_time = source.ts_micros().or_else(|| about.handled_ms.and_then(|ms| ms.checked_mul(1000)));
         self.ours.provenance.push(row, record, Some(|out: &mut Vec<u8>| position.write(out)), event_time, rescued).map_err(too_large)

@@ -16,6 +16,7 @@ mod infer;
 mod json;
 mod layout;
 mod number;
+mod op;
 mod order;
 mod placeholder;
 mod position;

@@ -10,7 +10,7 @@ use crate::json::{Broken, Cursor, Kind};
 use crate::number::Decimal;
 use crate::placeholder::{Placeholder, unhex};
 use crate::scalar::Scalar;
-use crate::time::{DAY, Moment, Parsed, SECOND, days, parse_date, parse_micros, parse_moment, parse_seconds, parse_time};
+use crate::time::{DAY, LastDate, Moment, Parsed, SECOND, days, parse_date, parse_moment, parse_time};
 use crate::wire::{BYTES_CHOICES, DECIMAL_CHOICES, Form, Numbers, Structured, TIME_CHOICES, Unit, Wire};
 
 const PADDING: GeneralPurposeConfig =
@@ -88,6 +88,7 @@ pub(crate) struct Reader {
     pub(crate) placeholder: Placeholder,
     text: Vec<u8>,
     pub(crate) bytes: Vec<u8>,
+    last_date: LastDate,
     /// Values that had digits below a microsecond.
     pub cut: u64,
     /// Keys that came twice in one object.
@@ -106,7 +107,16 @@ pub(crate) enum Outcome<'a> {
 
 impl Reader {
     pub(crate) fn new(placeholder: Placeholder) -> Self {
-        Self { placeholder, text: Vec::new(), bytes: Vec::new(), cut: 0, duplicates: 0, extras: Vec::new(), problem: None }
+        Self {
+            placeholder,
+            text: Vec::new(),
+            bytes: Vec::new(),
+            last_date: LastDate::default(),
+            cut: 0,
+            duplicates: 0,
+            extras: Vec::new(),
+            problem: None,
+        }
     }
 
     /// What was wrong with the value that failed.
@@ -117,7 +127,7 @@ impl Reader {
     /// Takes the next value into a column, if it is one of the commonest, and without a call; nulls and values not sent are none.
     /// `false` = nothing has happened.
     #[inline(always)]
-    pub(crate) fn read_quickly(&self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> bool {
+    pub(crate) fn read_quickly(&mut self, cursor: &mut Cursor<'_>, wire: &Wire, column: &mut Column) -> bool {
         match wire {
             Wire::Text | Wire::Anything => return column.copy_text(cursor, &self.placeholder),
             Wire::Integer(_) => {
@@ -162,8 +172,8 @@ impl Reader {
             Wire::Instant { .. } | Wire::WallClock(_) => {
                 let start = cursor.at();
                 let micros = match cursor.text_of_length() {
-                    Some(text) => parse_micros(text),
-                    None => cursor.text_of_length().and_then(parse_seconds),
+                    Some(text) => self.last_date.parse_micros(text),
+                    None => cursor.text_of_length().and_then(|text| self.last_date.parse_seconds(text)),
                 };
                 if let Some(micros) = micros
                     && column.push_micros(micros)
@@ -710,12 +720,12 @@ fn unscaled<'s>(text: &[u8], scale: i32, out: &'s mut Vec<u8>) -> Option<Scalar<
     })
 }
 
-/// The value of each letter of base64's standard alphabet, 255 for what is none.
+/// The value of each letter of base64's standard alphabet, 64 for padding, 255 for what is none.
 const BASE64_VALUES: [u8; 256] = {
     let mut values = [255; 256];
-    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
     let mut at = 0;
-    while at < 64 {
+    while at < letters.len() {
         values[letters[at] as usize] = at as u8;
         at += 1;
     }
@@ -723,31 +733,31 @@ const BASE64_VALUES: [u8; 256] = {
 };
 
 /// An integer of at most 48 bits from padded base64 of its big-endian bytes; `None` = longer, or of another form.
-#[inline]
+#[inline(always)]
 fn short_base64(text: &[u8]) -> Option<i64> {
-    let (letters, padding) = match text {
-        [letters @ .., b'=', b'='] => (letters, 2),
-        [letters @ .., b'='] => (letters, 1),
-        letters => (letters, 0),
-    };
-    if !matches!(text.len(), 4 | 8) {
-        return None;
+    match text.len() {
+        4 => padded_base64(text.first_chunk::<4>()?),
+        8 => padded_base64(text.first_chunk::<8>()?),
+        _ => None,
     }
-    let mut bits: u64 = 0;
-    let mut invalid = 0;
-    for letter in letters {
+}
+
+#[inline(always)]
+fn padded_base64<const LETTERS: usize>(text: &[u8; LETTERS]) -> Option<i64> {
+    let (mut bits, mut marks, mut padding) = (0, 0, 0);
+    for (at, letter) in text.iter().enumerate() {
         let value = BASE64_VALUES[usize::from(*letter)];
-        invalid |= value & 0x80;
         bits = bits << 6 | u64::from(value & 63);
+        let is_padding = u32::from(value >> 6 & 1);
+        // Padding stands at the last two places or the last one.
+        marks |= value & 0x80 | u8::from(is_padding == 1 && at + 2 < LETTERS) | u8::from(is_padding < padding);
+        padding += is_padding;
     }
-    if invalid != 0 {
+    if marks != 0 {
         return None;
     }
-    // The last letter carries 4 or 2 bits that belong to no byte.
-    bits >>= 2 * padding;
-    let width = 8 * (text.len() / 4 * 3 - padding);
-    let sign = 64 - width;
-    Some((bits << sign).cast_signed() >> sign)
+    // What the last letter carries beyond a byte is shifted out, too.
+    Some((bits << (64 - 6 * LETTERS)).cast_signed() >> (64 - 6 * LETTERS as u32 + 8 * padding))
 }
 
 /// The two parts of a decimal that brings its own scale, as they are nearly always written. `None` = otherwise, the cursor is
@@ -880,4 +890,24 @@ pub(crate) fn assembled(parts: [Option<i64>; 8], which: Structured) -> Option<Sc
             Scalar::Instant(moment()?.checked_sub(offset * SECOND)?)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_short_number_in_base64_is_what_a_long_one_would_be(text in "[A-Za-z0-9+/]{0,8}={0,3}[A-Z]?", bytes in prop::collection::vec(any::<u8>(), 1..8)) {
+            for text in [text, BASE64.encode(bytes)] {
+                let mut decoded = Vec::new();
+                let padded = text.len() % 4 == 0;
+                let expected = BASE64.decode_vec(&text, &mut decoded).ok().filter(|()| padded && matches!(text.len(), 4 | 8));
+                let expected = expected.and_then(|()| Decimal::from_big_endian(&decoded, 0)).map(|decimal| decimal.unscaled);
+                prop_assert_eq!(short_base64(text.as_bytes()).map(i128::from), expected, "{}", text);
+            }
+        }
+    }
 }

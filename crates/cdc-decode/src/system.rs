@@ -7,6 +7,7 @@ use arrow_schema::{ArrowError, DataType as Arrow};
 use tributary_specs::{Column as Spec, DataType, Decode};
 
 use crate::column::{Column, Refused};
+use crate::op::{Op, Ops};
 use crate::record::Record;
 use crate::repeats::Repeats;
 use crate::source::{Maybe, Source};
@@ -56,7 +57,7 @@ pub(crate) struct Provenance {
 /// Columns only of change feeds.
 #[derive(Debug)]
 pub(crate) struct Change {
-    op: Repeats,
+    op: Ops,
     unavailable: Column,
     /// Connector, database, schema, table, snapshot mark and server.
     names: [Repeats; 6],
@@ -175,7 +176,7 @@ impl Provenance {
 impl Change {
     pub(crate) fn new() -> Self {
         Self {
-            op: Repeats::default(),
+            op: Ops::default(),
             unavailable: Column::new(&DataType::Array(Box::new(DataType::String))),
             names: Default::default(),
             steady: Steady::default(),
@@ -189,12 +190,12 @@ impl Change {
     pub(crate) fn push<'n>(
         &mut self,
         row: usize,
-        op: &str,
+        op: Op,
         unavailable: impl ExactSizeIterator<Item = &'n str>,
         source: &Source,
         transaction: Option<&[u8]>,
     ) -> Result<(), Refused> {
-        self.op.push(row, Some(op.as_bytes()))?;
+        self.op.push(op);
         if unavailable.len() > 0 {
             self.unavailable.fill(row);
             if let Some(names) = self.unavailable.element() {
@@ -254,8 +255,8 @@ impl Change {
     }
 
     /// `_op`.
-    pub(crate) fn finish_op(&mut self, rows: usize, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
-        self.op.finish(rows, zeros)
+    pub(crate) fn finish_op(&mut self, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
+        self.op.finish(zeros)
     }
 
     /// `_unavailable`.

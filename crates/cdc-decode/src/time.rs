@@ -81,70 +81,91 @@ pub(crate) fn parse_moment(text: &[u8]) -> Parsed<Moment> {
 /// `yyyy-mm-ddThh:mm:ssZ` or the same with six digits of a second, as connectors write nearly all of them.
 #[inline]
 pub(crate) fn parse_usual(text: &[u8]) -> Option<i64> {
+    let mut last = LastDate::default();
     match text.len() {
-        20 => parse_seconds(text.first_chunk()?),
-        27 => parse_micros(text.first_chunk()?),
+        20 => last.parse_seconds(text.first_chunk()?),
+        27 => last.parse_micros(text.first_chunk()?),
         _ => None,
     }
 }
 
-/// `yyyy-mm-ddThh:mm:ssZ`.
-#[inline]
-pub(crate) fn parse_seconds(text: &[u8; 20]) -> Option<i64> {
-    if text[19] != b'Z' {
-        return None;
-    }
-    parse_head(text.first_chunk()?)
+/// Reads moments of the usual form. The date is mostly that of the moment before.
+#[derive(Debug)]
+pub(crate) struct LastDate {
+    text: [u8; 10],
+    /// Its midnight, µs since the epoch.
+    micros: i64,
 }
 
-/// `yyyy-mm-ddThh:mm:ss.ffffffZ`.
-#[inline]
-pub(crate) fn parse_micros(text: &[u8; 27]) -> Option<i64> {
-    // The last eight: a digit, six of the fraction and the Z; the digit belongs to the head and is looked at there.
-    let tail = word(text, 19) ^ u64::from_le_bytes(*b".000000Z");
-    if tail & 0xff00_0000_0000_00ff != 0 || above_nine(tail) != 0 {
-        return None;
+impl Default for LastDate {
+    fn default() -> Self {
+        Self { text: *b"1970-01-01", micros: 0 }
     }
-    let tail = pairs(tail);
-    let micros = pair(tail, 1) * 10_000 + pair(tail, 3) * 100 + pair(tail, 5);
-    Some(parse_head(text.first_chunk()?)? + i64::from(micros))
 }
 
-/// `yyyy-mm-ddThh:mm:ss`: every digit becomes its value and every mark zero, eight characters at a time.
-#[inline(always)]
-fn parse_head(text: &[u8; 19]) -> Option<i64> {
-    let date = word(text, 0) ^ u64::from_le_bytes(*b"0000-00-");
-    let middle = word(text, 8) ^ u64::from_le_bytes(*b"00T00:00");
-    let last = word(text, 11) ^ u64::from_le_bytes(*b"00:00:00");
-    let marks = date & 0xff00_00ff_0000_0000 | middle & 0x0000_ff00_00ff_0000 | last & 0x0000_ff00_00ff_0000;
-    if marks != 0 || above_nine(date) != 0 || above_nine(middle) != 0 || above_nine(last) != 0 {
+impl LastDate {
+    /// `yyyy-mm-ddThh:mm:ssZ`.
+    #[inline]
+    pub(crate) fn parse_seconds(&mut self, text: &[u8; 20]) -> Option<i64> {
+        if text[19] != b'Z' {
+            return None;
+        }
+        self.parse_head(text.first_chunk()?)
+    }
+
+    /// `yyyy-mm-ddThh:mm:ss.ffffffZ`.
+    #[inline]
+    pub(crate) fn parse_micros(&mut self, text: &[u8; 27]) -> Option<i64> {
+        // The last eight: a digit, six of the fraction and the Z; the digit belongs to the head and is looked at there.
+        let tail = word(text, 19) ^ u64::from_le_bytes(*b".000000Z");
+        if tail & 0xff00_0000_0000_00ff != 0 || above_nine(tail) != 0 {
+            return None;
+        }
+        let tail = pairs(tail);
+        let micros = pair(tail, 1) * 10_000 + pair(tail, 3) * 100 + pair(tail, 5);
+        Some(self.parse_head(text.first_chunk()?)? + i64::from(micros))
+    }
+
+    /// `yyyy-mm-ddThh:mm:ss`.
+    #[inline(always)]
+    fn parse_head(&mut self, text: &[u8; 19]) -> Option<i64> {
+        let date = text.first_chunk()?;
+        if *date != self.text {
+            *self = Self { text: *date, micros: parse_day(date)? * DAY };
+        }
+        let [_, _, _, _, _, _, _, _, _, _, b'T', ..] = text else { return None };
+        let clock = word(text, 11) ^ u64::from_le_bytes(*b"00:00:00");
+        if clock & 0x0000_ff00_00ff_0000 != 0 || above_nine(clock) != 0 {
+            return None;
+        }
+        let clock = pairs(clock);
+        let (hour, minute, second) = (pair(clock, 0), pair(clock, 3), pair(clock, 6));
+        let in_range = hour < 24 && minute < 60 && second < 60;
+        in_range.then(|| self.micros + i64::from(hour * 3600 + minute * 60 + second) * SECOND)
+    }
+}
+
+/// Days since 1970-01-01 of `yyyy-mm-dd`: every digit becomes its value and every mark zero, eight characters at a time.
+#[inline]
+fn parse_day(text: &[u8; 10]) -> Option<i64> {
+    let head = word(text, 0) ^ u64::from_le_bytes(*b"0000-00-");
+    let tail = word(text, 2) ^ u64::from_le_bytes(*b"00-00-00");
+    if head & 0xff00_00ff_0000_0000 != 0 || above_nine(head) != 0 || above_nine(tail) != 0 {
         return None;
     }
-    let (date, middle, last) = (pairs(date), pairs(middle), pairs(last));
-    let (year, month, day) = (pair(date, 0) * 100 + pair(date, 2), pair(date, 5), pair(middle, 0));
-    let (hour, minute, second) = (pair(last, 0), pair(last, 3), pair(last, 6));
-    let in_range = (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60 && day >= 1;
+    let (head, tail) = (pairs(head), pairs(tail));
+    let (year, month, day) = (pair(head, 0) * 100 + pair(head, 2), pair(head, 5), pair(tail, 6));
+    let in_range = (1..=12).contains(&month) && day >= 1;
     if !in_range || (day > 28 && i64::from(day) > month_length(i64::from(year), i64::from(month))) {
         return None;
     }
-    let seconds = days_of(year, month, day) * 86_400 + i64::from(hour * 3600 + minute * 60 + second);
-    Some(seconds * SECOND)
+    Some(days(i64::from(year), i64::from(month), i64::from(day)))
 }
 
 /// The number of two digits whose first is at a byte of [`pairs`].
 #[inline(always)]
 fn pair(pairs: u64, at: u32) -> u32 {
     u32::from((pairs >> (8 * at)) as u8)
-}
-
-/// As [`days`], of a year of four digits.
-#[inline(always)]
-fn days_of(year: u32, month: u32, day: u32) -> i64 {
-    // A year that begins in March, four centuries later so that none is negative; its months are 30.6 days on average.
-    let (year, month) = if month <= 2 { (year + 399, month + 12) } else { (year + 400, month) };
-    let century = year / 100;
-    let days = year * 1461 / 4 - century + century / 4 + (979 * month - 2919) / 32 + day;
-    i64::from(days) - 865_566
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, PrimitiveArray, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, ListArray, MapArray, PrimitiveArray, StringArray, StructArray,
     types::{
         ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
         TimestampMicrosecondType,
@@ -19,6 +19,8 @@ pub(crate) struct Zeros {
     zeros: Option<Buffer>,
     /// Rows they reach for.
     rows: usize,
+    /// The most null texts there have been; fewer are a piece of them.
+    texts: Option<StringArray>,
 }
 
 impl Zeros {
@@ -67,7 +69,11 @@ impl Zeros {
     /// # Errors
     /// As [`Zeros::of`].
     pub(crate) fn text(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(StringArray::try_new(self.offsets(rows), Buffer::default(), Some(self.nulls(rows)))?))
+        if let Some(texts) = self.texts.as_ref().filter(|texts| texts.len() >= rows) {
+            return Ok(Arc::new(texts.slice(0, rows)));
+        }
+        let texts = StringArray::try_new(self.offsets(rows), Buffer::default(), Some(self.nulls(rows)))?;
+        Ok(Arc::new(self.texts.insert(texts).clone()))
     }
 
     fn numbers<T: ArrowPrimitiveType>(&mut self, rows: usize) -> Result<PrimitiveArray<T>, ArrowError> {
@@ -101,7 +107,7 @@ fn mismatch(data_type: &DataType) -> ArrowError {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Array, new_null_array};
+    use arrow_array::new_null_array;
     use tributary_specs::Column as Spec;
 
     use super::*;

@@ -283,6 +283,9 @@ impl<'a> Digits<'a> {
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
         let [top, high, low] = self.groups;
+        if self.text.len() <= 16 {
+            return value_of(high) * TENS[8] + value_of(low);
+        }
         // At most 19 digits: less than 2^64.
         (value_of(top) * TENS[8] + value_of(high)) * TENS[8] + value_of(low)
     }
