@@ -5,7 +5,7 @@
 pub(crate) enum Meaning<'n> {
     /// The engine's function of this name does the same with so many arguments.
     Same { name: &'n str, least: usize, most: usize },
-    /// Another way to say it, made by `expression.rs`.
+    /// Another way to say it, made by `calls.rs`.
     Rewritten(Rewrite),
     /// Not executed by this release: what the engine would do, or what to say instead.
     Refused(&'static str),

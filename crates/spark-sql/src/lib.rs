@@ -21,18 +21,22 @@
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
 //! - A whole number in a text is a BIGINT. `+`, `-` and `*` of whole numbers stop where the result is too large; `sum` wraps.
 
-mod answer;
+mod alias;
+mod ast;
+mod calls;
 mod checked;
 mod decimal;
 mod depth;
 mod error;
 mod expression;
+mod from;
 mod functions;
 mod meaning;
 mod parse;
 mod quotient;
 mod rewrite;
 mod rounding;
+mod scalar;
 mod scope;
 mod session;
 mod substring;

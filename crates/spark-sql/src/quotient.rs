@@ -1,76 +1,42 @@
 //! `a / b` as the dialect means it: a double of whole numbers and doubles, a decimal where one is and none is a double.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
 use tributary_lake::arrow::compute::cast;
-use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float64Type, i256};
+use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Float64Type, i256};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
-use tributary_lake::datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use tributary_lake::datafusion::logical_expr::{ReturnFieldArgs, ScalarUDF, TypeSignature};
 
-use crate::answer::answer;
 use crate::decimal::{Digits, divided, power};
+use crate::scalar;
 
 /// What the rewritten query calls it.
 pub(crate) const NAME: &str = "quotient";
 
-static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Quotient::new())));
-
 /// The function of two numbers; a division by zero is an error, also of doubles.
 pub(crate) fn function() -> ScalarUDF {
-    FUNCTION.as_ref().clone()
+    scalar::function(NAME, TypeSignature::Any(2), typing, quotients)
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Quotient {
-    signature: Signature,
+fn typing(arguments: &ReturnFieldArgs<'_>) -> Result<DataType> {
+    let [dividend, divisor] = [0, 1].map(|side: usize| arguments.arg_fields[side].data_type());
+    Ok(match (Digits::of(dividend), Digits::of(divisor)) {
+        (Some(of_dividend), Some(of_divisor)) if dividend.is_decimal() || divisor.is_decimal() => {
+            Digits::of_quotient(of_dividend, of_divisor).data_type()
+        }
+        _ => DataType::Float64,
+    })
 }
 
-impl Quotient {
-    fn new() -> Self {
-        Self { signature: Signature::any(2, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Quotient {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Err(DataFusionError::Internal("the type of a quotient follows from its arguments".to_owned()))
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let types: Vec<&DataType> = arguments.arg_fields.iter().map(|field| field.data_type()).collect();
-        let data_type = match (Digits::of(types[0]), Digits::of(types[1])) {
-            (Some(dividend), Some(divisor)) if types.iter().any(|data_type| data_type.is_decimal()) => {
-                Digits::of_quotient(dividend, divisor).data_type()
-            }
-            _ => DataType::Float64,
-        };
-        Ok(Arc::new(Field::new(NAME, data_type, true)))
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let sides = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let quotients = match arguments.return_field.data_type() {
-            DataType::Decimal128(precision, scale) => {
-                decimals(&sides, Digits { precision: i32::from(*precision), scale: i32::from(*scale) })?
-            }
-            _ => {
-                let sides = sides.iter().map(|side| cast(side, &DataType::Float64)).collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
-                Arc::new(doubles(sides[0].as_primitive::<Float64Type>(), sides[1].as_primitive::<Float64Type>())?)
-            }
-        };
-        answer(&arguments.args, quotients)
+fn quotients(sides: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
+    match to {
+        DataType::Decimal128(precision, scale) => decimals(sides, Digits { precision: i32::from(*precision), scale: i32::from(*scale) }),
+        _ => {
+            let (dividends, divisors) = (cast(&sides[0], &DataType::Float64)?, cast(&sides[1], &DataType::Float64)?);
+            Ok(Arc::new(doubles(dividends.as_primitive::<Float64Type>(), divisors.as_primitive::<Float64Type>())?))
+        }
     }
 }
 

@@ -2,22 +2,22 @@
 //! name, so that a part the parser learns later is a compile error and not a clause that is ignored.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Cte, Distinct, ExceptSelectItem, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
-    NamedWindowExpr, ObjectName, ObjectNamePart, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectFlavor, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins, Values, WildcardAdditionalOptions,
+    Cte, Distinct, ExceptSelectItem, Expr, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr, OrderBy, OrderByExpr,
+    OrderByKind, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, Spanned,
+    Statement, Values, WildcardAdditionalOptions,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::scope::{Column, Relation, Scope, same};
+use crate::alias::{name_columns_of_values, renamed};
+use crate::ast::object_name;
+use crate::scope::{Column, Named, Outside, Relation, Scope, same};
 use crate::tables::Tables;
-use crate::uses::TableUse;
-use crate::{Error, error, tables};
+use crate::{Error, error};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
 pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
     match statement {
-        Statement::Query(query) => rewriter.query(query, &[], None).map(drop),
+        Statement::Query(query) => rewriter.query(query, Outside::default()).map(drop),
         Statement::Explain { statement, .. } => self::statement(statement, rewriter),
         other => Err(Error::refused("this statement", other.span())),
     }
@@ -34,21 +34,14 @@ pub(crate) struct Rewriter<'t> {
     pub travels: bool,
 }
 
-/// A common table expression that can be named.
-#[derive(Debug, Clone)]
-pub(crate) struct Named {
-    name: String,
-    columns: Vec<Column>,
-}
-
 /// Refuses a clause that is there.
-fn refuse_if(there: bool, what: &str, span: Span) -> Result<(), Error> {
+pub(crate) fn refuse_if(there: bool, what: &str, span: Span) -> Result<(), Error> {
     if there { Err(Error::refused(what, span)) } else { Ok(()) }
 }
 
 impl Rewriter<'_> {
     /// Rewrites a query and tells the columns it gives.
-    pub(crate) fn query(&self, query: &mut Query, named: &[Named], outer: Option<&Scope<'_>>) -> Result<Vec<Column>, Error> {
+    pub(crate) fn query(&self, query: &mut Query, outside: Outside<'_>) -> Result<Vec<Column>, Error> {
         let span = query.span();
         let Query { with, body, order_by, limit_clause, fetch, locks, for_clause, settings, format_clause, pipe_operators } = query;
         refuse_if(fetch.is_some(), "the clause FETCH", span)?;
@@ -57,17 +50,18 @@ impl Rewriter<'_> {
         refuse_if(settings.is_some(), "the clause SETTINGS", span)?;
         refuse_if(format_clause.is_some(), "the clause FORMAT", span)?;
         refuse_if(!pipe_operators.is_empty(), "the pipe |>", span)?;
-        let mut named = named.to_vec();
+        let mut named = outside.named.to_vec();
         if let Some(with) = with {
             refuse_if(with.recursive, "WITH RECURSIVE", with.span())?;
             for cte in &mut with.cte_tables {
-                let one = self.common_table_expression(cte, &named, outer)?;
+                let one = self.common_table_expression(cte, Outside { named: &named, ..outside })?;
                 named.push(one);
             }
         }
-        let (relations, outputs) = self.body(body, &named, outer)?;
+        let outside = Outside { named: &named, ..outside };
+        let (relations, outputs) = self.body(body, outside)?;
         if let Some(order_by) = order_by {
-            let scope = Scope { relations, outputs: outputs.clone(), outputs_first: true, named: &named, outer };
+            let scope = Scope { relations, outputs: outputs.clone(), outputs_first: true, outside };
             self.order_by(order_by, &scope)?;
         }
         if let Some(limit) = limit_clause {
@@ -76,22 +70,22 @@ impl Rewriter<'_> {
         Ok(outputs)
     }
 
-    fn common_table_expression(&self, cte: &mut Cte, named: &[Named], outer: Option<&Scope<'_>>) -> Result<Named, Error> {
+    fn common_table_expression(&self, cte: &mut Cte, outside: Outside<'_>) -> Result<Named, Error> {
         let Cte { alias, query, from, materialized, closing_paren_token: _ } = cte;
         let span = alias.name.span;
         refuse_if(from.is_some(), "FROM in WITH", span)?;
         refuse_if(materialized.is_some(), "the hint MATERIALIZED", span)?;
-        let columns = self.query(query, named, outer)?;
+        let columns = self.query(query, outside)?;
         name_columns_of_values(query, alias);
         let name = alias.name.value.clone();
         Ok(Named { name, columns: renamed(alias, columns)? })
     }
 
     /// The relations a following ORDER BY can still name, and the columns of the body.
-    fn body(&self, body: &mut SetExpr, named: &[Named], outer: Option<&Scope<'_>>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
+    fn body(&self, body: &mut SetExpr, outside: Outside<'_>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
         match body {
-            SetExpr::Select(select) => self.select(select, named, outer),
-            SetExpr::Query(query) => Ok((Vec::new(), self.query(query, named, outer)?)),
+            SetExpr::Select(select) => self.select(select, outside),
+            SetExpr::Query(query) => Ok((Vec::new(), self.query(query, outside)?)),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let span = left.span();
                 match (op, set_quantifier) {
@@ -102,11 +96,11 @@ impl Rewriter<'_> {
                     (SetOperator::Minus, _) => return Err(Error::refused_with_hint("MINUS", "say EXCEPT", span)),
                     (op, quantifier) => return Err(Error::refused(format!("{op} {quantifier}"), span)),
                 }
-                let (_, outputs) = self.body(left, named, outer)?;
-                self.body(right, named, outer)?;
+                let (_, outputs) = self.body(left, outside)?;
+                self.body(right, outside)?;
                 Ok((Vec::new(), outputs))
             }
-            SetExpr::Values(values) => self.values(values, named, outer),
+            SetExpr::Values(values) => self.values(values, outside),
             other => {
                 let text = other.to_string();
                 let word = text.split_whitespace().next().unwrap_or_default().to_owned();
@@ -115,10 +109,10 @@ impl Rewriter<'_> {
         }
     }
 
-    fn values(&self, values: &mut Values, named: &[Named], outer: Option<&Scope<'_>>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
+    fn values(&self, values: &mut Values, outside: Outside<'_>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
         let Values { explicit_row, value_keyword, rows } = values;
         refuse_if(*explicit_row || *value_keyword, "ROW in VALUES", Span::empty())?;
-        let scope = Scope { named, outer, ..Scope::default() };
+        let scope = Scope { outside, ..Scope::default() };
         for expression in rows.iter_mut().flat_map(|row| row.content.iter_mut()) {
             self.expression(expression, &scope)?;
         }
@@ -126,7 +120,7 @@ impl Rewriter<'_> {
         Ok((Vec::new(), (1..=width).map(|position| Column { name: format!("col{position}"), data_type: None }).collect()))
     }
 
-    fn select(&self, select: &mut Select, named: &[Named], outer: Option<&Scope<'_>>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
+    fn select(&self, select: &mut Select, outside: Outside<'_>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
         let span = select.select_token.0.span;
         let Select {
             select_token: _,
@@ -169,8 +163,8 @@ impl Rewriter<'_> {
         refuse_if(value_table_mode.is_some(), "SELECT AS", span)?;
         refuse_if(!matches!(flavor, SelectFlavor::Standard), "FROM before SELECT", span)?;
 
-        let relations = self.from(from, named, outer)?;
-        let scope = Scope { relations, named, outer, ..Scope::default() };
+        let relations = self.from(from, outside)?;
+        let scope = Scope { relations, outside, ..Scope::default() };
         let outputs = self.projection(projection, &scope)?;
         if let Some(condition) = selection {
             self.expression(condition, &scope)?;
@@ -275,222 +269,6 @@ impl Rewriter<'_> {
             LimitClause::OffsetCommaLimit { .. } => Err(Error::refused_with_hint("LIMIT a, b", "say LIMIT b OFFSET a", Span::empty())),
         }
     }
-
-    fn from(&self, from: &mut [TableWithJoins], named: &[Named], outer: Option<&Scope<'_>>) -> Result<Vec<Relation>, Error> {
-        let mut relations = Vec::new();
-        for item in from {
-            self.table_with_joins(item, &mut relations, named, outer)?;
-        }
-        Ok(relations)
-    }
-
-    fn table_with_joins(
-        &self,
-        item: &mut TableWithJoins,
-        relations: &mut Vec<Relation>,
-        named: &[Named],
-        outer: Option<&Scope<'_>>,
-    ) -> Result<(), Error> {
-        let first = relations.len();
-        let TableWithJoins { relation, joins } = item;
-        self.factor(relation, relations, named, outer)?;
-        for Join { relation, global, join_operator } in joins {
-            let span = relation.span();
-            refuse_if(*global, "GLOBAL JOIN", span)?;
-            let left = relations.len();
-            self.factor(relation, relations, named, outer)?;
-            let (constraint, keeps_right) = operator(join_operator, span)?;
-            let scope = Scope { relations: relations[first..].to_vec(), named, outer, ..Scope::default() };
-            match constraint {
-                JoinConstraint::On(condition) => drop(self.expression(condition, &scope)?),
-                JoinConstraint::Using(columns) => {
-                    columns.iter_mut().try_for_each(|column| using(column, &scope.relations, left - first))?
-                }
-                JoinConstraint::Natural => natural(&scope.relations, left - first, span)?,
-                JoinConstraint::None => {}
-            }
-            if !keeps_right {
-                relations.truncate(left);
-            }
-        }
-        Ok(())
-    }
-
-    fn factor(
-        &self,
-        factor: &mut TableFactor,
-        relations: &mut Vec<Relation>,
-        named: &[Named],
-        outer: Option<&Scope<'_>>,
-    ) -> Result<(), Error> {
-        let span = factor.span();
-        let used = TableUse::of(factor)?;
-        match factor {
-            TableFactor::Table { name, alias, args, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints } => {
-                refuse_if(!with_hints.is_empty() || !index_hints.is_empty(), "a hint", span)?;
-                refuse_if(*with_ordinality, "WITH ORDINALITY", span)?;
-                refuse_if(!partitions.is_empty(), "the clause PARTITION", span)?;
-                refuse_if(json_path.is_some(), "a path into JSON", span)?;
-                refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
-                let Some(used) = used else { return Err(Error::refused("this table", span)) };
-                if let (false, Some(how)) = (self.travels, used.read.how()) {
-                    return Err(Error::refused_with_hint(
-                        format!("{how} in a dataset"),
-                        "a dataset is over its inputs as they are",
-                        name.span(),
-                    ));
-                }
-                let common = (used.parts.len() == 1 && args.is_none() && version.is_none())
-                    .then(|| named.iter().rev().find(|one| same(&one.name, &used.parts[0])))
-                    .flatten();
-                let (names, columns) = match common {
-                    Some(common) => {
-                        *name = object_name(&common.name);
-                        (vec![common.name.clone()], common.columns.clone())
-                    }
-                    None => {
-                        let source = self.tables.get(&used, name.span())?;
-                        *name = ObjectName::from(vec![quoted(tables::CATALOGUE), quoted(tables::SCHEMA), quoted(&source.registered)]);
-                        (source.names.clone(), source.columns.clone())
-                    }
-                };
-                (*args, *version) = (None, None);
-                relations.push(relation(alias, names, columns, relations)?);
-                Ok(())
-            }
-            TableFactor::Derived { lateral, subquery, alias, sample } => {
-                refuse_if(*lateral, "LATERAL", span)?;
-                refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
-                let columns = self.query(subquery, named, outer)?;
-                match alias {
-                    Some(named) => {
-                        name_columns_of_values(subquery, named);
-                        let columns = renamed(named, columns)?;
-                        let name = named.name.value.clone();
-                        relations.push(Relation { alias: Some(name.clone()), names: vec![name], columns });
-                    }
-                    None if is_values(subquery) => {
-                        return Err(Error::refused_with_hint("VALUES without a name", "say (VALUES …) AS t(a, b)", span));
-                    }
-                    None => relations.push(Relation { alias: None, names: Vec::new(), columns }),
-                }
-                Ok(())
-            }
-            TableFactor::NestedJoin { table_with_joins, alias } => {
-                refuse_if(alias.is_some(), "a name for a join in brackets", span)?;
-                self.table_with_joins(table_with_joins, relations, named, outer)
-            }
-            TableFactor::Pivot { .. } => Err(Error::refused("PIVOT", span)),
-            TableFactor::Unpivot { .. } => Err(Error::refused("UNPIVOT", span)),
-            TableFactor::UNNEST { .. } => Err(Error::refused("UNNEST", span)),
-            TableFactor::MatchRecognize { .. } => Err(Error::refused("MATCH_RECOGNIZE", span)),
-            TableFactor::Function { name, .. } => Err(Error::refused(format!("the table function `{name}`"), span)),
-            other => {
-                let text: String = other.to_string().chars().take(40).collect();
-                Err(Error::refused(format!("`{text}` in FROM"), span))
-            }
-        }
-    }
-}
-
-/// The constraint of a join and whether its right side can be named afterwards.
-fn operator(operator: &mut JoinOperator, span: Span) -> Result<(&mut JoinConstraint, bool), Error> {
-    if let JoinOperator::Semi(constraint) = operator {
-        *operator = JoinOperator::LeftSemi(constraint.clone());
-    }
-    if let JoinOperator::Anti(constraint) = operator {
-        *operator = JoinOperator::LeftAnti(constraint.clone());
-    }
-    match operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint)
-        | JoinOperator::CrossJoin(constraint) => Ok((constraint, true)),
-        JoinOperator::LeftSemi(constraint) | JoinOperator::LeftAnti(constraint) => Ok((constraint, false)),
-        _ => Err(Error::refused("this kind of join", span)),
-    }
-}
-
-/// A column of USING, spelled as both sides spell it.
-fn using(column: &mut ObjectName, relations: &[Relation], left: usize) -> Result<(), Error> {
-    let span = column.span();
-    let name = match column.0.as_slice() {
-        [ObjectNamePart::Identifier(ident)] => ident.value.clone(),
-        _ => return Err(Error::refused("a qualified name in USING", span)),
-    };
-    let spelled = |side: &[Relation]| {
-        side.iter().flat_map(|relation| &relation.columns).find(|column| same(&column.name, &name)).map(|column| column.name.clone())
-    };
-    match (spelled(&relations[..left]), spelled(&relations[left..])) {
-        (Some(a), Some(b)) if a == b => {
-            *column = object_name(&a);
-            Ok(())
-        }
-        (Some(a), Some(b)) => {
-            Err(Error::refused_with_hint(format!("USING ({name})"), format!("the sides spell it `{a}` and `{b}`: say ON"), span))
-        }
-        _ => Err(Error::NoColumn { column: name, suggestion: None, span: error::position(span) }),
-    }
-}
-
-/// Refuses a natural join of columns that the sides spell differently: the engine would not pair them.
-fn natural(relations: &[Relation], left: usize, span: Span) -> Result<(), Error> {
-    let columns = |side: &[Relation]| side.iter().flat_map(|relation| relation.columns.clone()).collect::<Vec<_>>();
-    let right = columns(&relations[left..]);
-    for a in columns(&relations[..left]) {
-        if let Some(b) = right.iter().find(|b| same(&a.name, &b.name) && a.name != b.name) {
-            let hint = format!("the sides spell `{}` and `{}`: say ON", a.name, b.name);
-            return Err(Error::refused_with_hint("this NATURAL JOIN", hint, span));
-        }
-    }
-    Ok(())
-}
-
-/// A named relation; without a name in the text it is called by its last part, or by all of them where that is taken.
-fn relation(alias: &mut Option<TableAlias>, names: Vec<String>, columns: Vec<Column>, others: &[Relation]) -> Result<Relation, Error> {
-    if let Some(alias) = alias {
-        let columns = renamed(alias, columns)?;
-        let name = alias.name.value.clone();
-        return Ok(Relation { alias: Some(name.clone()), names: vec![name], columns });
-    }
-    let last = names.last().cloned().unwrap_or_default();
-    let taken = others.iter().any(|other| other.alias.as_ref().is_some_and(|alias| same(alias, &last)));
-    let name = if taken { names.join(".") } else { last };
-    *alias = Some(TableAlias { explicit: true, name: Ident::new(&name), columns: Vec::new(), at: None });
-    Ok(Relation { alias: Some(name), names, columns })
-}
-
-/// The columns under the names that an alias gives them.
-fn renamed(alias: &TableAlias, columns: Vec<Column>) -> Result<Vec<Column>, Error> {
-    let TableAlias { explicit: _, name, columns: names, at } = alias;
-    refuse_if(at.is_some(), "the clause AT", name.span)?;
-    refuse_if(names.iter().any(|column| column.data_type.is_some()), "a type in a list of names", name.span)?;
-    if names.is_empty() {
-        return Ok(columns);
-    }
-    if names.len() != columns.len() {
-        let reason = format!("`{}` has {} columns but {} names", name.value, columns.len(), names.len());
-        return Err(Error::Plan { reason });
-    }
-    Ok(names.iter().zip(columns).map(|(name, column)| Column { name: name.name.value.clone(), ..column }).collect())
-}
-
-/// VALUES give `col1`, `col2`, …, where the engine says `column1`: the alias says it.
-fn name_columns_of_values(query: &Query, alias: &mut TableAlias) {
-    if let SetExpr::Values(values) = query.body.as_ref()
-        && alias.columns.is_empty()
-    {
-        let width = values.rows.first().map_or(0, |row| row.content.len());
-        alias.columns = (1..=width).map(|position| TableAliasColumnDef::from_name(format!("col{position}"))).collect();
-    }
-}
-
-fn is_values(query: &Query) -> bool {
-    matches!(query.body.as_ref(), SetExpr::Values(_))
 }
 
 /// The columns of `*`, less those of its EXCEPT, whose names are spelled.
@@ -521,12 +299,4 @@ fn is_plain_column(expression: &Expr, column: &Column) -> bool {
         Expr::CompoundIdentifier(parts) => parts.len() == 2 && parts[1].value == column.name,
         _ => false,
     }
-}
-
-pub(crate) fn object_name(name: &str) -> ObjectName {
-    ObjectName::from(vec![quoted(name)])
-}
-
-fn quoted(name: &str) -> Ident {
-    Ident::with_quote('`', name)
 }

@@ -1,83 +1,52 @@
 //! `round(x, digits)` as the dialect means it: halves away from zero, of doubles in the *decimal* form of the number, so that 2.675
 //! to two digits is 2.68, though the double lies a little below.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
 use tributary_lake::arrow::compute::cast;
-use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float64Type, Int64Type, i256};
+use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, i256};
 use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
-use tributary_lake::datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use tributary_lake::datafusion::logical_expr::{ReturnFieldArgs, ScalarUDF, TypeSignature};
 
-use crate::answer::answer;
 use crate::decimal::{Digits, divided, power};
+use crate::scalar;
 
 /// What the rewritten query calls it.
 pub(crate) const NAME: &str = "round_half_up";
 
-static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(RoundHalfUp::new())));
-
 /// The function of a number and a literal number of digits that is not negative.
 pub(crate) fn function() -> ScalarUDF {
-    FUNCTION.as_ref().clone()
+    scalar::function(NAME, TypeSignature::Any(2), typing, rounded)
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct RoundHalfUp {
-    signature: Signature,
+fn typing(arguments: &ReturnFieldArgs<'_>) -> Result<DataType> {
+    let places = match arguments.scalar_arguments[1] {
+        Some(ScalarValue::Int64(Some(places))) => i32::try_from(*places).unwrap_or(i32::MAX),
+        _ => 0,
+    };
+    let of = arguments.arg_fields[0].data_type();
+    Ok(match (of, Digits::of(of)) {
+        (DataType::Decimal128(..), Some(digits)) => digits.rounded(places).data_type(),
+        (of, Some(_)) => of.clone(),
+        _ => DataType::Float64,
+    })
 }
 
-impl RoundHalfUp {
-    fn new() -> Self {
-        Self { signature: Signature::any(2, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for RoundHalfUp {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Err(DataFusionError::Internal("the type of a rounded number follows from its digits".to_owned()))
-    }
-
-    fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let places = match arguments.scalar_arguments[1] {
-            Some(ScalarValue::Int64(Some(places))) => i32::try_from(*places).unwrap_or(i32::MAX),
-            _ => 0,
-        };
-        let of = arguments.arg_fields[0].data_type();
-        let data_type = match (of, Digits::of(of)) {
-            (DataType::Decimal128(..), Some(digits)) => digits.rounded(places).data_type(),
-            (of, Some(_)) => of.clone(),
-            _ => DataType::Float64,
-        };
-        Ok(Arc::new(Field::new(NAME, data_type, true)))
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let rounded = match (arrays[0].data_type(), arguments.return_field.data_type()) {
-            (DataType::Decimal128(_, from), to @ DataType::Decimal128(_, scale)) => decimals(&arrays[0], *from, *scale, to)?,
-            (of, to) if of == to && of.is_integer() => Arc::clone(&arrays[0]),
-            _ => {
-                let (numbers, digits) = (cast(&arrays[0], &DataType::Float64)?, arrays[1].as_primitive::<Int64Type>());
-                let rounded = numbers.as_primitive::<Float64Type>().iter().zip(digits).map(|pair| match pair {
-                    (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
-                    _ => None,
-                });
-                Arc::new(rounded.collect::<Float64Array>()) as ArrayRef
-            }
-        };
-        answer(&arguments.args, rounded)
+fn rounded(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
+    let (numbers, digits) = (&arguments[0], arguments[1].as_primitive::<Int64Type>());
+    match (numbers.data_type(), to) {
+        (DataType::Decimal128(_, from), DataType::Decimal128(_, scale)) => decimals(numbers, *from, *scale, to),
+        (of, to) if of == to && of.is_integer() => Ok(Arc::clone(numbers)),
+        _ => {
+            let numbers = cast(numbers, &DataType::Float64)?;
+            let rounded = numbers.as_primitive::<Float64Type>().iter().zip(digits).map(|pair| match pair {
+                (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
+                _ => None,
+            });
+            Ok(Arc::new(rounded.collect::<Float64Array>()))
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use tributary_fault::nearest;
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Spanned};
 
-use crate::rewrite::Named;
 use crate::{Error, error};
 
 /// A column that can be named.
@@ -43,10 +42,23 @@ pub(crate) struct Scope<'a> {
     /// Names of the select list; asked before the columns of the relations where `outputs_first`.
     pub outputs: Vec<Column>,
     pub outputs_first: bool,
-    /// Common table expressions that a subquery can read.
+    pub outside: Outside<'a>,
+}
+
+/// What a query can name besides what it reads itself.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Outside<'a> {
+    /// Common table expressions.
     pub named: &'a [Named],
-    /// The query around this one.
+    /// The query around it.
     pub outer: Option<&'a Scope<'a>>,
+}
+
+/// A common table expression that can be named.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    pub name: String,
+    pub columns: Vec<Column>,
 }
 
 /// Whether two names are one.
@@ -55,6 +67,11 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
 }
 
 impl Scope<'_> {
+    /// What a subquery at this place can name.
+    pub(crate) fn of_subquery(&self) -> Outside<'_> {
+        Outside { named: self.outside.named, outer: Some(self) }
+    }
+
     /// What a chain of names is.
     pub(crate) fn resolve(&self, parts: &[Ident]) -> Result<Found, Error> {
         let mut scope = Some(self);
@@ -62,7 +79,7 @@ impl Scope<'_> {
             if let Some(found) = here.resolve_here(parts)? {
                 return Ok(found);
             }
-            scope = here.outer;
+            scope = here.outside.outer;
         }
         Err(self.no_column(parts))
     }
@@ -129,7 +146,7 @@ impl Scope<'_> {
                 }
             }
             known.extend(here.outputs.iter().map(|column| column.name.clone()));
-            scope = here.outer;
+            scope = here.outside.outer;
         }
         let suggestion = nearest(&written, known.iter().map(String::as_str)).map(str::to_owned);
         Error::NoColumn { column: written, suggestion, span: parts.first().and_then(|part| error::position(part.span)) }

@@ -1,59 +1,31 @@
 //! `substring(text, from, length)` as the dialect means it: 0 is the first sign as 1 is, a negative start counts from the end, and a
 //! length that begins before the text is cut by what lies before.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, AsArray, StringArray};
 use tributary_lake::arrow::datatypes::{DataType, Int64Type};
 use tributary_lake::datafusion::error::Result;
-use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use tributary_lake::datafusion::logical_expr::{ScalarUDF, TypeSignature};
 
-use crate::answer::answer;
+use crate::scalar;
 
 /// What the rewritten query calls it.
 pub(crate) const NAME: &str = "signs";
 
-static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Substring::new())));
-
 /// The function of a text, where it starts and how many signs are taken.
 pub(crate) fn function() -> ScalarUDF {
-    FUNCTION.as_ref().clone()
+    let takes = TypeSignature::Exact(vec![DataType::Utf8, DataType::Int64, DataType::Int64]);
+    scalar::function(NAME, takes, |_| Ok(DataType::Utf8), substrings)
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Substring {
-    signature: Signature,
-}
-
-impl Substring {
-    fn new() -> Self {
-        Self { signature: Signature::exact(vec![DataType::Utf8, DataType::Int64, DataType::Int64], Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for Substring {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8)
-    }
-
-    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let (starts, lengths) = (arrays[1].as_primitive::<Int64Type>(), arrays[2].as_primitive::<Int64Type>());
-        let signs = arrays[0].as_string::<i32>().iter().zip(starts.iter().zip(lengths)).map(|row| match row {
-            (Some(text), (Some(start), Some(length))) => Some(substring(text, start, length)),
-            _ => None,
-        });
-        let signs: ArrayRef = Arc::new(signs.collect::<StringArray>());
-        answer(&arguments.args, signs)
-    }
+fn substrings(arguments: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
+    let (starts, lengths) = (arguments[1].as_primitive::<Int64Type>(), arguments[2].as_primitive::<Int64Type>());
+    let signs = arguments[0].as_string::<i32>().iter().zip(starts.iter().zip(lengths)).map(|row| match row {
+        (Some(text), (Some(start), Some(length))) => Some(substring(text, start, length)),
+        _ => None,
+    });
+    Ok(Arc::new(signs.collect::<StringArray>()))
 }
 
 fn substring(text: &str, start: i64, length: i64) -> &str {

@@ -1,0 +1,63 @@
+//! Parts of rewritten texts.
+
+use tributary_lake::datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    Value,
+};
+
+/// A name of one part.
+pub(crate) fn object_name(name: &str) -> ObjectName {
+    ObjectName::from(vec![quoted(name)])
+}
+
+/// A name in quotes, so that it stays as it is spelled.
+pub(crate) fn quoted(name: &str) -> Ident {
+    Ident::with_quote('`', name)
+}
+
+/// A call of a function.
+pub(crate) fn call(function: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect();
+    Expr::Function(Function {
+        name: object_name(function),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// A literal text.
+pub(crate) fn text(text: &str) -> Expr {
+    Expr::Value(Value::SingleQuotedString(text.to_owned()).with_empty_span())
+}
+
+/// A literal number.
+pub(crate) fn number(digits: &str) -> Expr {
+    Expr::Value(Value::Number(digits.into(), false).with_empty_span())
+}
+
+/// A cast that stops where it cannot be done.
+pub(crate) fn cast(expression: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expression), data_type, array: false, format: None }
+}
+
+/// A cast to a whole number.
+pub(crate) fn whole(expression: Expr) -> Expr {
+    cast(expression, DataType::BigInt(None))
+}
+
+/// `CASE WHEN condition THEN result [ELSE otherwise] END`.
+pub(crate) fn case(condition: Expr, result: Expr, otherwise: Option<Expr>) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result }],
+        else_result: otherwise.map(Box::new),
+    }
+}

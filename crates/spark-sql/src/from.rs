@@ -1,0 +1,177 @@
+//! Walks FROM: tables, subqueries, and how they are joined.
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Spanned, TableFactor, TableWithJoins,
+};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::alias::{is_values, name_columns_of_values, relation, renamed};
+use crate::ast::{object_name, quoted};
+use crate::rewrite::{Rewriter, refuse_if};
+use crate::scope::{Outside, Relation, Scope, same};
+use crate::uses::TableUse;
+use crate::{Error, error, tables};
+
+impl Rewriter<'_> {
+    /// The relations of a FROM clause, in its order.
+    pub(crate) fn from(&self, from: &mut [TableWithJoins], outside: Outside<'_>) -> Result<Vec<Relation>, Error> {
+        let mut relations = Vec::new();
+        for item in from {
+            self.table_with_joins(item, &mut relations, outside)?;
+        }
+        Ok(relations)
+    }
+
+    fn table_with_joins(&self, item: &mut TableWithJoins, relations: &mut Vec<Relation>, outside: Outside<'_>) -> Result<(), Error> {
+        let first = relations.len();
+        let TableWithJoins { relation, joins } = item;
+        self.factor(relation, relations, outside)?;
+        for Join { relation, global, join_operator } in joins {
+            let span = relation.span();
+            refuse_if(*global, "GLOBAL JOIN", span)?;
+            let left = relations.len();
+            self.factor(relation, relations, outside)?;
+            let (constraint, keeps_right) = operator(join_operator, span)?;
+            let scope = Scope { relations: relations[first..].to_vec(), outside, ..Scope::default() };
+            match constraint {
+                JoinConstraint::On(condition) => drop(self.expression(condition, &scope)?),
+                JoinConstraint::Using(columns) => {
+                    columns.iter_mut().try_for_each(|column| using(column, &scope.relations, left - first))?
+                }
+                JoinConstraint::Natural => natural(&scope.relations, left - first, span)?,
+                JoinConstraint::None => {}
+            }
+            if !keeps_right {
+                relations.truncate(left);
+            }
+        }
+        Ok(())
+    }
+
+    fn factor(&self, factor: &mut TableFactor, relations: &mut Vec<Relation>, outside: Outside<'_>) -> Result<(), Error> {
+        let span = factor.span();
+        let used = TableUse::of(factor)?;
+        match factor {
+            TableFactor::Table { name, alias, args, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints } => {
+                refuse_if(!with_hints.is_empty() || !index_hints.is_empty(), "a hint", span)?;
+                refuse_if(*with_ordinality, "WITH ORDINALITY", span)?;
+                refuse_if(!partitions.is_empty(), "the clause PARTITION", span)?;
+                refuse_if(json_path.is_some(), "a path into JSON", span)?;
+                refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
+                let Some(used) = used else { return Err(Error::refused("this table", span)) };
+                if let (false, Some(how)) = (self.travels, used.read.how()) {
+                    return Err(Error::refused_with_hint(
+                        format!("{how} in a dataset"),
+                        "a dataset is over its inputs as they are",
+                        name.span(),
+                    ));
+                }
+                let common = (used.parts.len() == 1 && args.is_none() && version.is_none())
+                    .then(|| outside.named.iter().rev().find(|one| same(&one.name, &used.parts[0])))
+                    .flatten();
+                let (names, columns) = match common {
+                    Some(common) => {
+                        *name = object_name(&common.name);
+                        (vec![common.name.clone()], common.columns.clone())
+                    }
+                    None => {
+                        let source = self.tables.get(&used, name.span())?;
+                        *name = ObjectName::from(vec![quoted(tables::CATALOGUE), quoted(tables::SCHEMA), quoted(&source.registered)]);
+                        (source.names.clone(), source.columns.clone())
+                    }
+                };
+                (*args, *version) = (None, None);
+                relations.push(relation(alias, names, columns, relations)?);
+                Ok(())
+            }
+            TableFactor::Derived { lateral, subquery, alias, sample } => {
+                refuse_if(*lateral, "LATERAL", span)?;
+                refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
+                let columns = self.query(subquery, outside)?;
+                match alias {
+                    Some(named) => {
+                        name_columns_of_values(subquery, named);
+                        let columns = renamed(named, columns)?;
+                        let name = named.name.value.clone();
+                        relations.push(Relation { alias: Some(name.clone()), names: vec![name], columns });
+                    }
+                    None if is_values(subquery) => {
+                        return Err(Error::refused_with_hint("VALUES without a name", "say (VALUES …) AS t(a, b)", span));
+                    }
+                    None => relations.push(Relation { alias: None, names: Vec::new(), columns }),
+                }
+                Ok(())
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                refuse_if(alias.is_some(), "a name for a join in brackets", span)?;
+                self.table_with_joins(table_with_joins, relations, outside)
+            }
+            TableFactor::Pivot { .. } => Err(Error::refused("PIVOT", span)),
+            TableFactor::Unpivot { .. } => Err(Error::refused("UNPIVOT", span)),
+            TableFactor::UNNEST { .. } => Err(Error::refused("UNNEST", span)),
+            TableFactor::MatchRecognize { .. } => Err(Error::refused("MATCH_RECOGNIZE", span)),
+            TableFactor::Function { name, .. } => Err(Error::refused(format!("the table function `{name}`"), span)),
+            other => {
+                let text: String = other.to_string().chars().take(40).collect();
+                Err(Error::refused(format!("`{text}` in FROM"), span))
+            }
+        }
+    }
+}
+
+/// The constraint of a join and whether its right side can be named afterwards.
+fn operator(operator: &mut JoinOperator, span: Span) -> Result<(&mut JoinConstraint, bool), Error> {
+    if let JoinOperator::Semi(constraint) = operator {
+        *operator = JoinOperator::LeftSemi(constraint.clone());
+    }
+    if let JoinOperator::Anti(constraint) = operator {
+        *operator = JoinOperator::LeftAnti(constraint.clone());
+    }
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::CrossJoin(constraint) => Ok((constraint, true)),
+        JoinOperator::LeftSemi(constraint) | JoinOperator::LeftAnti(constraint) => Ok((constraint, false)),
+        _ => Err(Error::refused("this kind of join", span)),
+    }
+}
+
+/// A column of USING, spelled as both sides spell it.
+fn using(column: &mut ObjectName, relations: &[Relation], left: usize) -> Result<(), Error> {
+    let span = column.span();
+    let name = match column.0.as_slice() {
+        [ObjectNamePart::Identifier(ident)] => ident.value.clone(),
+        _ => return Err(Error::refused("a qualified name in USING", span)),
+    };
+    let spelled = |side: &[Relation]| {
+        side.iter().flat_map(|relation| &relation.columns).find(|column| same(&column.name, &name)).map(|column| column.name.clone())
+    };
+    match (spelled(&relations[..left]), spelled(&relations[left..])) {
+        (Some(a), Some(b)) if a == b => {
+            *column = object_name(&a);
+            Ok(())
+        }
+        (Some(a), Some(b)) => {
+            Err(Error::refused_with_hint(format!("USING ({name})"), format!("the sides spell it `{a}` and `{b}`: say ON"), span))
+        }
+        _ => Err(Error::NoColumn { column: name, suggestion: None, span: error::position(span) }),
+    }
+}
+
+/// Refuses a natural join of columns that the sides spell differently: the engine would not pair them.
+fn natural(relations: &[Relation], left: usize, span: Span) -> Result<(), Error> {
+    let columns = |side: &[Relation]| side.iter().flat_map(|relation| relation.columns.clone()).collect::<Vec<_>>();
+    let right = columns(&relations[left..]);
+    for a in columns(&relations[..left]) {
+        if let Some(b) = right.iter().find(|b| same(&a.name, &b.name) && a.name != b.name) {
+            let hint = format!("the sides spell `{}` and `{}`: say ON", a.name, b.name);
+            return Err(Error::refused_with_hint("this NATURAL JOIN", hint, span));
+        }
+    }
+    Ok(())
+}
