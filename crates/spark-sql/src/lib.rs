@@ -19,7 +19,7 @@
 //!
 //! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it.
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
-//! - A whole number in a text is a BIGINT. `+`, `-` and `*` of whole numbers stop where the result is too large; `sum` wraps.
+//! - A whole number in a text is a BIGINT. `+`, `-`, `*` and `sum` of whole numbers stop where the result is too large.
 
 mod alias;
 mod ast;
@@ -40,6 +40,7 @@ mod scalar;
 mod scope;
 mod session;
 mod substring;
+mod sum;
 mod tables;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use tributary_lake::datafusion::common::config::Dialect;
 use tributary_lake::datafusion::prelude::SessionContext;
 
-use crate::{quotient, rounding, substring};
+use crate::{quotient, rounding, substring, sum};
 
 /// Gives a context the dialect's meaning of nulls in an order, of numbers and of names, and the functions that rewritten texts
 /// call.
@@ -28,4 +28,5 @@ pub fn prepare(context: &SessionContext) {
     context.register_udf(quotient::function());
     context.register_udf(rounding::function());
     context.register_udf(substring::function());
+    context.register_udaf(sum::function());
 }

@@ -366,6 +366,31 @@ async fn a_whole_number_that_grows_too_large_stops_the_query_and_is_not_told() {
     );
 }
 
+#[tokio::test]
+async fn a_sum_that_grows_too_large_stops_the_query_and_is_named() {
+    let large = "order_id + 9223372036854775800";
+    for query in [
+        format!("select sum({large}) as x from silver.orders"),
+        format!("select sum(distinct {large}) as x from silver.orders"),
+        format!("select order_id > 3 as more, sum({large}) as x from silver.orders group by order_id > 3"),
+        format!("select sum({large}) over (order by order_id) as x from silver.orders"),
+        format!("select sum({large}) over (order by order_id rows between 1 preceding and current row) as x from silver.orders"),
+        "select sum(cast('99999999999999999999999999999999999999' as decimal(38, 0))) as x from silver.orders".to_owned(),
+    ] {
+        let said = refusal(&query).await;
+        assert!(said.starts_with("the query failed: sum(") && said.contains("is too large for its type"), "{query}: {said}");
+    }
+    let there_and_back = "case when order_id < 3 then 9223372036854775807 else -9223372036854775807 end";
+    for query in ["select sum({}) as x from silver.orders", "select sum({}) as x from silver.orders group by order_id > 3"] {
+        let query = query.replace("{}", there_and_back);
+        assert_eq!(lines(&query).await, ["x", "9223372036854775807"], "only what is told may be too large: {query}");
+    }
+    assert_eq!(
+        lines("select sum(order_id) over (order by order_id rows between 1 preceding and current row) as x from silver.orders").await,
+        ["x", "1", "3", "5"]
+    );
+}
+
 /// What is refused, each for a reason a person can read.
 const REFUSED: &[&str] = &[
     "select * from silver.orders tablesample (10 percent)",
