@@ -242,7 +242,7 @@ fn uncommon<'a>(
         Read::Unavailable => found.unavailable.push(index),
         Read::Lost(lost) => {
             found.lost.push((index, lost));
-            found.rescue(&field.name, cursor.since(start));
+            found.rescue(&field.name, cursor.since(start).trim_ascii_start());
         }
         Read::Extras => {
             for (path, raw) in std::mem::take(&mut reader.extras) {

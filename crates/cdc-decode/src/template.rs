@@ -104,11 +104,18 @@ impl<M: Copy> Template<M> {
             }
             *cursor = cursor.back_to(start);
         }
-        if self.follow(cursor, block)?.is_none() {
-            *cursor = cursor.back_to(start);
-            self.learn(cursor, block)?;
+        match self.follow(cursor, block) {
+            Ok(Some(())) => Ok(()),
+            Ok(None) => {
+                *cursor = cursor.back_to(start);
+                self.learn(cursor, block)
+            }
+            Err(broken) => {
+                // A member that the path passes over may have been read.
+                self.path = None;
+                Err(broken)
+            }
         }
-        Ok(())
     }
 
     /// What the block holds has been changed by something else: it is emptied and every member read again next time.
@@ -284,7 +291,22 @@ mod tests {
             (-20i64..2000).prop_map(|number| number.to_string()),
             "[ab]{0,3}".prop_map(|text| format!("\"{text}\"")),
             Just("\"a\\n\"".to_owned()),
+            Just("nul".to_owned()),
         ]
+    }
+
+    #[test]
+    fn of_an_object_that_breaks_off_nothing_is_left() {
+        let (mut template, mut kept) = (Template::default(), Kept::default());
+        let mut read = |text: &str| {
+            let result = template.read(&mut Cursor::new(text.as_bytes()), &mut kept);
+            result.map(|()| kept.0.values().cloned().collect::<Vec<_>>().join(" "))
+        };
+        for a in 1..5 {
+            assert_eq!(read(&format!("{{\"a\":{a},\"b\":1,\"c\":1}}")), Ok(format!("{a} 1 1")));
+        }
+        assert!(read("{\"a\":5,\"b\":2,\"c\":nul}").is_err());
+        assert_eq!(read("{\"a\":6,\"b\":1,\"c\":1}"), Ok("6 1 1".to_owned()));
     }
 
     proptest! {
@@ -301,11 +323,13 @@ mod tests {
                 let members: Vec<String> = row.iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
                 let text = format!("{{{}}}", members.join(","));
                 let mut cursor = Cursor::new(text.as_bytes());
-                template.read(&mut cursor, &mut kept).unwrap();
-                prop_assert_eq!(cursor.at(), text.len());
                 let mut anew = Kept::default();
-                Template::default().read(&mut Cursor::new(text.as_bytes()), &mut anew).unwrap();
-                prop_assert_eq!(&kept.0, &anew.0);
+                let expected = Template::default().read(&mut Cursor::new(text.as_bytes()), &mut anew);
+                prop_assert_eq!(template.read(&mut cursor, &mut kept), expected);
+                if expected.is_ok() {
+                    prop_assert_eq!(cursor.at(), text.len());
+                    prop_assert_eq!(&kept.0, &anew.0);
+                }
             }
         }
     }

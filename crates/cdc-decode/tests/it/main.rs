@@ -15,6 +15,7 @@ mod notes;
 mod oracle;
 mod plain;
 mod propose;
+mod quick;
 mod replay;
 mod schema_policy;
 mod semantics;
