@@ -27,7 +27,7 @@ test-fast:
 # What takes long or heavy servers: the services themselves, the chain in a longer fire, the DAG in a real Airflow.
 test-slow: _e2e-built
     tests/services/selftest.sh
-    just e2e
+    just e2e 120 2
     just fire 10
     tests/services/dag.sh
 
@@ -39,9 +39,9 @@ demo *ARGS:
 crash:
     @scripts/crash
 
-# Real databases, Debezium and broker: a workload of so many seconds, drained and continuous, everything restarted once; all compared.
-e2e SECONDS="45" SEED="1": _e2e-built
-    "$CARGO_TARGET_DIR/debug/e2e" {{SECONDS}} {{SEED}}
+# Real databases, Debezium, broker and registry: fidelity, hostile, avro and transactions, or the parts named; all compared.
+e2e SECONDS="45" SEED="1" *PARTS: _e2e-built
+    "$CARGO_TARGET_DIR/debug/e2e" {{SECONDS}} {{SEED}} {{PARTS}}
 
 # Continuous processes killed, paused and restarted at random while the workload runs and the broker is bounced; then the comparison.
 fire MINUTES="3" SEED="1": _e2e-built
@@ -53,7 +53,7 @@ fire-control MINUTES="0.7" SEED="1": _e2e-built
 
 _e2e-built:
     tests/services/install.sh core
-    scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-e2e --bins
+    scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-cli -p tributary-e2e --bins
 
 # Run one benchmark (release build): decode, bronze, silver.
 bench NAME *ARGS:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Kafka Connect, one distributed worker on loopback, with Debezium's connectors and Apicurio's Avro converter. Verbs: see lib.sh.
-# Besides: `connect.sh register NAME FILE.. [KEY=VALUE..]` creates or changes a connector from files of connectors/ and waits until its
-# task runs; for FILE.. and KEY see connector_config.py. `connect.sh unregister NAME` removes it.
+# Besides: `connect.sh register NAME FILE.. [KEY=VALUE..]` creates or changes a connector and waits until its task runs; for FILE.. and
+# KEY see connector_config.py. `connect.sh unregister NAME` removes it.
 source "$(dirname "$0")/lib.sh"
 
 jars="$services_dir/jars"
@@ -53,10 +53,10 @@ running() {
     jq -e '.connector.state == "RUNNING" and (.tasks | length > 0) and all(.tasks[]; .state == "RUNNING")'
 }
 
-# Sends a configuration; 409 means that the worker's group is not settled yet, anything else is an answer.
+# Sends a configuration; 404 means that the worker is just starting, 409 that its group is not settled yet, anything else is an answer.
 put_config() {
   status="$(curl -sS -m 90 -o "$run/connect/answer" -w '%{http_code}' -X PUT -H 'Content-Type: application/json' --data-binary "$2" \
-    "$CONNECT_URL/connectors/$1/config")" && [ "$status" != 409 ]
+    "$CONNECT_URL/connectors/$1/config")" && [[ $status != @(404|409) ]]
 }
 
 register() {

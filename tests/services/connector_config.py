@@ -1,7 +1,8 @@
 """Prints a connector's configuration: connector_config.py NAME FILE.json.. [KEY=VALUE..].
 
-Settings of a later file replace those of an earlier one. $WORDS in the files are filled from KEY=VALUE, then the environment, then the
-defaults below. A KEY with a dot is a setting of the connector itself. An empty setting is left out.
+Settings of a later file replace those of an earlier one; first comes docker/debezium/*.json, what connectors/*.json say is what differs
+here. $WORDS in the files are filled from KEY=VALUE, then the environment; $NAME is the connector's. A KEY with a dot is a setting of the
+connector itself. An empty setting is left out.
 """
 import json
 import os
@@ -10,7 +11,7 @@ import sys
 
 name, *rest = sys.argv[1:]
 given = dict(pair.split("=", 1) for pair in rest if "=" in pair)
-words = {"TOPIC_PREFIX": name, "SLOT": name, "SERVER_ID": "5401", "PARTITIONS": "1", "SCHEMAS": "true"} | dict(os.environ) | given
+words = {"SERVER_ID": "5401"} | dict(os.environ) | given | {"NAME": name}
 config = {}
 for path in (item for item in rest if "=" not in item):
     with open(path) as file:

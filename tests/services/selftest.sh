@@ -21,6 +21,16 @@ eventually() { local end=$((SECONDS + $1)); shift; until "$@"; do [ "$SECONDS" -
 postgres() { psql -qAtX -v ON_ERROR_STOP=1 -c "$1"; }
 mariadb_() { mariadb --no-defaults -h "$MYSQL_HOST" -P "$MYSQL_PORT" -u "$MYSQL_USER" "$MYSQL_DATABASE" -e "$1"; }
 
+debezium="$here/../../docker/debezium"
+postgres_connector() {
+  local name="$1"; shift
+  "$here/connect.sh" register "$name" "$debezium/postgres.json" "$here/connectors/postgres.json" "$@" \
+    table.include.list=public.orders provide.transaction.metadata=true
+}
+mariadb_connector() {
+  "$here/connect.sh" register "$1" "$debezium/mysql.json" "$here/connectors/mariadb.json" \
+    "table.include.list=$MYSQL_DATABASE.stock" provide.transaction.metadata=true
+}
 tables() {
   postgres "create table orders (id bigint primary key, note text default 'none', amount numeric(12,2));
             insert into orders select i, 'order ' || i, i / 4.0 from generate_series(1, 20) i"
@@ -55,7 +65,7 @@ frozen_broker_answers_nobody() {
 }
 # Avro through the converter: the wire format's zero byte and a schema id that the registry knows.
 avro() {
-  "$here/connect.sh" register av "$here/connectors/postgres.json" "$here/connectors/avro.json"
+  postgres_connector av "$here/connectors/avro.json"
   postgres "insert into orders values (500, 'framed', 1)"
   eventually 60 events has av.public.orders framed
   local id; id="$(events schema_id av.public.orders)"
@@ -84,8 +94,8 @@ step "start all" "$here/up.sh"
 set -a; source "$run/env"; set +a
 for name in postgres mariadb kafka connect registry; do "$here/$name.sh" status || true; done
 step "make tables" tables
-step "register the Postgres connector" "$here/connect.sh" register shop "$here/connectors/postgres.json"
-step "register the MariaDB connector" "$here/connect.sh" register wh "$here/connectors/mariadb.json"
+step "register the Postgres connector" postgres_connector shop
+step "register the MariaDB connector" mariadb_connector wh
 step "snapshots arrive" snapshots
 step "changes stream" streams 101
 step "truncate, key change, null and transactions arrive" kinds

@@ -1,10 +1,11 @@
 //! Kafka Connect's own interface: pausing connectors, and starting again what failed.
 
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::Value;
+
+use crate::http;
 
 /// A Connect worker.
 #[derive(Debug, Clone)]
@@ -33,34 +34,63 @@ impl Connect {
 
     /// Starts the connector's task again if it has failed; says whether it had, and why.
     pub fn revive(&self, connector: &str) -> Result<Option<String>> {
-        let status: Value = serde_json::from_str(&self.call("GET", &format!("/connectors/{connector}/status"))?).context("a status")?;
+        let status = self.ask(&format!("/connectors/{connector}/status"))?;
         let tasks = status["tasks"].as_array().into_iter().flatten();
         let failed = tasks.chain([&status["connector"]]).find(|part| part["state"] == "FAILED");
         let Some(failed) = failed else { return Ok(None) };
-        let why = failed["trace"].as_str().and_then(|trace| trace.lines().next()).unwrap_or_default().to_owned();
+        let why = causes(failed["trace"].as_str().unwrap_or_default());
         self.call("POST", &format!("/connectors/{connector}/restart?includeTasks=true&onlyFailed=true"))?;
         Ok(Some(why))
     }
 
+    /// Whether the connector, killed now, would go on in the stream: it has noted down a place that lies behind its snapshot.
+    pub fn is_past_snapshot(&self, connector: &str) -> Result<bool> {
+        let noted = self.ask(&format!("/connectors/{connector}/offsets"))?;
+        let offsets: Vec<&Value> = noted["offsets"].as_array().into_iter().flatten().map(|partition| &partition["offset"]).collect();
+        Ok(!offsets.is_empty() && offsets.iter().all(|offset| offset.is_object() && offset.get("snapshot").is_none()))
+    }
+
+    fn ask(&self, path: &str) -> Result<Value> {
+        serde_json::from_str(&self.call("GET", path)?).with_context(|| format!("the answer to {path}"))
+    }
+
     /// A busy worker refuses or keeps silent for a while: it is asked again a few times. Every call may be repeated.
     fn call(&self, method: &str, path: &str) -> Result<String> {
-        let mut answer = self.call_once(method, path);
+        let url = format!("{}{path}", self.url);
+        let mut answer = http::call(method, &url);
         for _ in 0..ATTEMPTS {
             if answer.is_ok() {
                 break;
             }
             std::thread::sleep(Duration::from_secs(2));
-            answer = self.call_once(method, path);
+            answer = http::call(method, &url);
         }
         answer
     }
+}
 
-    fn call_once(&self, method: &str, path: &str) -> Result<String> {
-        let output =
-            Command::new("curl").args(["-sS", "-m", "20", "--fail-with-body", "-X", method, &format!("{}{path}", self.url)]).output();
-        let output = output.context("starting curl")?;
-        let (answer, problem) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        ensure!(output.status.success(), "{method} {path}: {problem} {answer}");
-        Ok(answer.into_owned())
+/// The exceptions of a Java trace, outermost first, the innermost with the place that threw it.
+fn causes(trace: &str) -> String {
+    let mut causes: Vec<&str> = Vec::new();
+    let mut place = None;
+    for line in trace.lines().map(str::trim) {
+        if let Some(at) = line.strip_prefix("at ") {
+            place.get_or_insert(at);
+        } else if !line.starts_with("...") {
+            causes.push(line.strip_prefix("Caused by: ").unwrap_or(line));
+            place = None;
+        }
+    }
+    format!("{} at {}", causes.join(" <- "), place.unwrap_or("an unknown place"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_told_by_its_causes_and_the_innermost_place() {
+        let trace = "a.ConnectException: stopped.\n\tat a.B.c(B.java:1)\n\t... 6 more\nCaused by: b.IllegalArgumentException\n\tat d.E.f(E.java:2)\n\tat g.H.i(H.java:3)\n";
+        assert_eq!(causes(trace), "a.ConnectException: stopped. <- b.IllegalArgumentException at d.E.f(E.java:2)");
     }
 }

@@ -7,11 +7,14 @@ use anyhow::{Result, ensure};
 use crate::connect::Connect;
 use crate::records::Records;
 
-/// Reads the topics until every partition shows a marker row and nothing more comes; starts failed connectors again. Gives up
-/// when nothing has come for `limit`.
-pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit: Duration) -> Result<u32> {
+/// How often connectors that failed are started again, as a person on duty would, before it is held that they fail for good.
+const RESTARTS_MAX: u32 = 5;
+
+/// Reads the topics until every partition shows a marker row and nothing more comes; starts failed connectors again and says how
+/// often. Gives up when nothing has come for `limit`.
+pub fn wait(records: &mut Records, connect: &Connect, connectors: &[String], limit: Duration) -> Result<u32> {
     let mut moved = Instant::now();
-    let mut revived = 0;
+    let mut restarts = 0;
     let mut last = 0;
     loop {
         if let Err(error) = records.read_on() {
@@ -22,7 +25,7 @@ pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit
         }
         let count = records.count();
         if records.all_marked() && count == last {
-            return Ok(revived);
+            return Ok(restarts);
         }
         if count != last {
             moved = Instant::now();
@@ -30,8 +33,9 @@ pub fn wait(records: &mut Records, connect: &Connect, connectors: &[&str], limit
         last = count;
         for connector in connectors {
             if let Some(why) = connect.revive(connector)? {
+                ensure!(restarts < RESTARTS_MAX, "connector {connector} fails for good: {why}");
                 println!("connector {connector} had failed and was started again: {why}");
-                revived += 1;
+                restarts += 1;
             }
         }
         ensure!(

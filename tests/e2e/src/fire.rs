@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::layers::{Layers, Process};
+use crate::layers::{Layers, Process, SESSION_TIMEOUT};
 use crate::random::Random;
 use crate::run::World;
 
@@ -25,8 +25,8 @@ pub struct Survived {
     pub exits: u32,
 }
 
-/// A process that is stopped stays so for longer than the pipelines' `session.timeout.ms`.
-const PAUSE: Duration = Duration::from_secs(9);
+/// A process that is stopped stays so for longer than the group waits for it.
+const PAUSE: Duration = SESSION_TIMEOUT.saturating_add(Duration::from_secs(3));
 /// How often somebody drains the topics beside the group.
 const DRAIN_EVERY: Duration = Duration::from_secs(8);
 

@@ -22,7 +22,12 @@ pub struct Layers {
     pub folder: PathBuf,
     /// The broker's address.
     pub bootstrap: String,
+    /// What else bronze is told.
+    pub flags: Vec<String>,
 }
+
+/// How long the group of continuous bronze processes waits for one that is silent.
+pub const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The three layers, in the order of the data.
 pub const LAYERS: [&str; 3] = ["bronze", "silver", "gold"];
@@ -39,28 +44,55 @@ impl Layers {
             warehouse: folder.join(name),
             folder: folder.to_owned(),
             bootstrap: bootstrap.to_owned(),
+            flags: Vec::new(),
         })
     }
 
-    fn command(&self, layer: &str, log: &str) -> Result<Command> {
-        let program = if layer == "bronze" { self.bronze.clone() } else { format!("tributary-{layer}") };
-        let path = self.binaries.join(&program);
+    /// A program that stands beside this one, on the pipeline and the warehouse.
+    fn program(&self, name: &str) -> Result<Command> {
+        let path = self.binaries.join(name);
         if !path.is_file() {
             bail!("{} is not built", path.display());
         }
         let mut command = Command::new(path);
-        command.arg("--pipeline").arg(&self.pipeline).arg("--warehouse").arg(&self.warehouse);
-        command.args(["--log-format", "json", "--log-filter", "warn,buoyant_kernel=off,tributary_bronze=info", "--memory-limit", "256MiB"]);
-        if layer == "bronze" {
-            command.args(["--kafka-bootstrap", &self.bootstrap]);
-        }
         // settings of whoever runs this are not ours
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TRIBUTARY_")) {
             command.env_remove(name);
         }
-        let log = File::options().create(true).append(true).open(self.folder.join(format!("{log}.log"))).context("a log file")?;
-        command.current_dir(&self.folder).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command.current_dir(&self.folder).stdin(Stdio::null());
         Ok(command)
+    }
+
+    fn located(&self, command: &mut Command) {
+        command.arg("--pipeline").arg(&self.pipeline).arg("--warehouse").arg(&self.warehouse);
+    }
+
+    fn command(&self, layer: &str, log: &str) -> Result<Command> {
+        let bronze = layer == "bronze";
+        let mut command = self.program(&if bronze { self.bronze.clone() } else { format!("tributary-{layer}") })?;
+        self.located(&mut command);
+        command.args(["--log-format", "json", "--log-filter", "warn,buoyant_kernel=off,tributary_bronze=info", "--memory-limit", "256MiB"]);
+        if bronze {
+            let (timeout, beat) = (SESSION_TIMEOUT.as_millis(), SESSION_TIMEOUT.as_millis() / 6);
+            command.args(["--kafka-bootstrap", &self.bootstrap, "--kafka-property", &format!("session.timeout.ms={timeout}")]);
+            command.args(["--kafka-property", &format!("heartbeat.interval.ms={beat}")]).args(&self.flags);
+        }
+        let log = File::options().create(true).append(true).open(self.folder.join(format!("{log}.log"))).context("a log file")?;
+        command.stdout(log.try_clone()?).stderr(log);
+        Ok(command)
+    }
+
+    /// Runs `tributary doctor`; its exit code and its findings.
+    pub fn doctor(&self, flags: &[&str]) -> Result<(i32, Vec<serde_json::Value>)> {
+        let mut command = self.program("tributary")?;
+        command.arg("doctor");
+        self.located(&mut command);
+        command.args(["--kafka-bootstrap", &self.bootstrap, "--output", "json"]).args(flags);
+        let output = command.output().context("starting tributary")?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let findings = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+        let findings = findings.with_context(|| format!("doctor says {text}{}", String::from_utf8_lossy(&output.stderr)))?;
+        Ok((output.status.code().unwrap_or(-1), findings))
     }
 
     /// Runs one layer once; its exit code and its report.
@@ -82,8 +114,13 @@ impl Layers {
 
     /// Starts one layer in continuous mode; `name` tells apart several of one layer.
     pub fn stream(&self, layer: &'static str, name: &str) -> Result<Process> {
+        self.stream_with(layer, name, &[])
+    }
+
+    /// The same with more flags.
+    pub fn stream_with(&self, layer: &'static str, name: &str, flags: &[&str]) -> Result<Process> {
         let mut command = self.command(layer, name)?;
-        command.args(["--stream", "--processing-time", "1"]);
+        command.args(["--stream", "--processing-time", "1"]).args(flags);
         let child = command.spawn().with_context(|| format!("starting the {layer} binary"))?;
         Ok(Process { layer, name: name.to_owned(), child, log: self.folder.join(format!("{name}.log")) })
     }
@@ -130,6 +167,15 @@ impl Process {
             std::thread::sleep(Duration::from_millis(50));
         }
         bail!("{} did not end within {} s of SIGTERM\n{}", self.name, limit.as_secs(), self.last_words())
+    }
+
+    /// Where it serves its metrics, as its log says.
+    pub fn metrics_address(&self) -> Result<String> {
+        let said = std::fs::read_to_string(&self.log).context("reading a log")?;
+        let events = said.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let mut served = events.filter(|event| event["event"] == "metrics_served");
+        let address = served.next().and_then(|event| event["address"].as_str().map(str::to_owned));
+        address.with_context(|| format!("{} does not serve metrics yet", self.name))
     }
 
     /// The end of its log.

@@ -38,8 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Records {
     /// Nothing read yet.
-    pub fn new(bootstrap: &str, topics: &[&str]) -> Self {
-        let of = topics.iter().map(|topic| ((*topic).to_owned(), Vec::new())).collect();
+    pub fn new<'t>(bootstrap: &str, topics: impl IntoIterator<Item = &'t String>) -> Self {
+        let of = topics.into_iter().map(|topic| (topic.clone(), Vec::new())).collect();
         Self { bootstrap: bootstrap.to_owned(), next: BTreeMap::new(), of, marked: BTreeSet::new() }
     }
 

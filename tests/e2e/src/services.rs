@@ -18,6 +18,8 @@ pub struct Services {
     environment: BTreeMap<String, String>,
     /// Whether the stack is stopped in the end.
     ours: bool,
+    /// Whether its logs and data stay then.
+    keep: bool,
 }
 
 impl Services {
@@ -36,7 +38,13 @@ impl Services {
         };
         let text = std::fs::read_to_string(folder.join("env")).context("reading the addresses of the services")?;
         let pairs = text.lines().filter_map(|line| line.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Ok(Self { scripts, folder, environment: pairs.collect(), ours })
+        Ok(Self { scripts, folder, environment: pairs.collect(), ours, keep: false })
+    }
+
+    /// Leaves logs and data where they are when the stack is stopped, for whoever asks why; says where.
+    pub fn keep(&mut self) {
+        self.keep = true;
+        eprintln!("logs are kept in {}", self.folder.display());
     }
 
     /// An address or a name out of the stack's `env`.
@@ -72,7 +80,8 @@ impl Services {
 impl Drop for Services {
     fn drop(&mut self) {
         if self.ours {
-            let _ = Command::new(self.scripts.join("down.sh")).env("SERVICES_RUN_DIR", &self.folder).status();
+            let keep = self.keep.then_some("--keep");
+            let _ = Command::new(self.scripts.join("down.sh")).args(keep).env("SERVICES_RUN_DIR", &self.folder).status();
         }
     }
 }

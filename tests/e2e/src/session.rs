@@ -25,10 +25,14 @@ pub struct Database {
 }
 
 impl Database {
-    /// The same server, another database.
-    #[must_use]
-    pub fn named(&self, name: &str) -> Self {
-        Self { name: name.to_owned(), ..self.clone() }
+    /// Makes another database on the same server.
+    pub fn create(&self, name: &str) -> Result<Self> {
+        let statement = match self.server {
+            Server::Postgres => format!("create database {name}"),
+            Server::MariaDb => format!("create database {name} character set utf8mb4"),
+        };
+        self.execute_all([statement.as_str()])?;
+        Ok(Self { name: name.to_owned(), ..self.clone() })
     }
 
     fn client(&self) -> Command {

@@ -6,45 +6,34 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tributary_e2e::fire::{Fire, Survived};
-use tributary_e2e::run::{Workloads, World, settle};
+use tributary_e2e::program;
+use tributary_e2e::run::{PATIENCE, PER_SECOND, Retail, Workloads, settle};
 use tributary_e2e::services::Services;
 use tributary_e2e::workload::Profile;
 
-/// Transactions a second in each database.
-const PER_SECOND: u32 = 25;
-/// How long the processes may take to catch up in the end.
-const PATIENCE: Duration = Duration::from_secs(120);
-
 fn main() -> ExitCode {
-    match all() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("fire failed: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    program::end("fire", all)
 }
 
-fn all() -> Result<bool> {
+fn all(services: &Services) -> Result<bool> {
     let (flags, numbers): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
     let unfenced = flags.iter().any(|flag| flag == "--unfenced");
-    let minutes: f64 = numbers.first().map_or(Ok(3.0), |text| text.parse().context("MINUTES is a number"))?;
-    let seed: u64 = numbers.get(1).map_or(Ok(1), |text| text.parse().context("SEED is a whole number"))?;
+    let minutes: f64 = program::number(numbers.first(), "MINUTES", 3.0)?;
+    let seed: u64 = program::number(numbers.get(1), "SEED", 1)?;
 
-    let services = Services::up()?;
-    let (world, shop, depot) = World::prepare(&services, Profile::Fidelity, seed)?;
+    let (retail, shop, depot) = Retail::prepare(services, Profile::Fidelity, seed)?;
+    let world = &retail.world;
     let mut layers = world.layers("fire")?;
     if unfenced {
         layers.bronze = "unfenced".to_owned();
     }
-    let mut fire = Fire::light(&world, &layers, seed)?;
-    let workloads = Workloads::start(&world, shop, depot, PER_SECOND);
+    let mut fire = Fire::light(world, &layers, seed)?;
+    let workloads = Workloads::start(&retail, shop, depot, PER_SECOND);
     fire.burn(Duration::try_from_secs_f64(minutes * 60.0).context("MINUTES is a length of time")?)?;
     let finished = workloads.finish()?;
     fire.quench()?;
     let records = world.delivered()?;
-    let outcome = settle(&world, &layers.warehouse, &records, &mut fire.processes, PATIENCE)?;
+    let outcome = settle(world, &layers.warehouse, &records, &mut fire.processes, PATIENCE)?;
     let Survived { kills, pauses, rebalances, broker_restarts, overlaps, exits } = fire.survived()?;
     for process in &mut fire.processes {
         process.terminate(Duration::from_secs(10))?;

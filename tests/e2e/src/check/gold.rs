@@ -30,6 +30,9 @@ pub(super) async fn check(lake: &Lake, sides: &Sides<'_>, outcome: &mut Outcome)
         }
     }
     outcome.holds &= equal;
+    if sides.pipeline.spec().gold.is_empty() {
+        return Ok(());
+    }
     outcome.lines.push(if equal { "gold equals query".to_owned() } else { "gold DIFFERS from query".to_owned() });
     Ok(())
 }

@@ -8,15 +8,17 @@ mod silver;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use tributary::arrow::array::AsArray as _;
+use tributary::arrow::datatypes::Int64Type;
 use tributary::{Lake, OpenOptions, Pipeline};
 
 pub use bronze::Counts;
-pub use predicted::predictions;
+pub use predicted::{of_avro, of_hostile};
 pub use silver::Prediction;
 
 use crate::records::Records;
-use crate::session::Database;
+use crate::run::Compared;
 
 /// What is compared with what.
 #[derive(Debug)]
@@ -25,10 +27,8 @@ pub struct Sides<'a> {
     pub pipeline: &'a Pipeline,
     /// All records of the topics.
     pub records: &'a Records,
-    /// The database of orders and customers.
-    pub shop: &'a Database,
-    /// The database of the inventory.
-    pub depot: &'a Database,
+    /// Silver tables and what they must equal.
+    pub tables: &'a [Compared],
     /// Differences that must be there; none where the connectors lose nothing.
     pub predictions: &'a [Prediction],
 }
@@ -49,17 +49,33 @@ pub struct Outcome {
 /// Compares a warehouse with everything it was made of.
 pub async fn compare(warehouse: &Path, sides: &Sides<'_>) -> Result<Outcome> {
     let lake = Lake::open(&warehouse.to_string_lossy(), OpenOptions::default())?;
-    let mut outcome = Outcome { holds: true, ..Outcome::default() };
+    let mut outcome = Outcome::holding();
     bronze::check(&lake, sides, &mut outcome).await?;
     silver::check(&lake, sides, &mut outcome).await?;
-    history::check(&lake, &mut outcome).await?;
+    history::check(&lake, sides, &mut outcome).await?;
     gold::check(&lake, sides, &mut outcome).await?;
     Ok(outcome)
 }
 
 impl Outcome {
-    fn fail(&mut self, detail: String) {
+    /// Holds until something fails.
+    pub fn holding() -> Self {
+        Self { holds: true, ..Self::default() }
+    }
+
+    /// Something is not as promised.
+    pub fn fail(&mut self, detail: String) {
         self.holds = false;
         self.details.push(detail);
     }
+}
+
+/// The longs that a query over a warehouse gives.
+pub async fn longs(warehouse: &Path, query: &str) -> Result<Vec<i64>> {
+    let lake = Lake::open(&warehouse.to_string_lossy(), OpenOptions::default())?;
+    let mut longs = Vec::new();
+    for batch in tributary::sql::query(&lake, query).await?.collect().await? {
+        longs.extend(batch.column(0).as_primitive_opt::<Int64Type>().context("they are longs")?.iter().flatten());
+    }
+    Ok(longs)
 }

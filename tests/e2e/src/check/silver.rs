@@ -10,7 +10,7 @@ use tributary::arrow::compute::{filter_record_batch, is_null};
 use tributary_cli::demo::{Cell, compare};
 
 use super::{Outcome, Sides};
-use crate::session::Database;
+use crate::run::Compared;
 use crate::source;
 
 /// Differences of one column that must be there, because of what the connectors do.
@@ -35,26 +35,20 @@ impl std::fmt::Debug for Prediction {
 const SHOWN: usize = 3;
 
 pub(super) async fn check(lake: &Lake, sides: &Sides<'_>, outcome: &mut Outcome) -> Result<()> {
-    let tables: [(&str, &str, &Database); 4] = [
-        ("silver.customers_current", "customers", sides.shop),
-        ("silver.orders", "orders", sides.shop),
-        ("silver.customers", "customers", sides.shop),
-        ("silver.inventory", "inventory", sides.depot),
-    ];
-    for (silver, table, database) in tables {
-        let line = of_table(lake, sides, outcome, silver, table, database).await.with_context(|| format!("comparing {silver}"))?;
-        // the same rows as those of `silver.customers`, which has the promised line
-        if silver == "silver.customers_current" { outcome.details.push(line) } else { outcome.lines.push(line) }
+    for compared in sides.tables {
+        let line = of_table(lake, sides, outcome, compared).await.with_context(|| format!("comparing {}", compared.silver))?;
+        if compared.promised { outcome.lines.push(line) } else { outcome.details.push(line) }
     }
     Ok(())
 }
 
-async fn of_table(lake: &Lake, sides: &Sides<'_>, outcome: &mut Outcome, silver: &str, table: &str, database: &Database) -> Result<String> {
+async fn of_table(lake: &Lake, sides: &Sides<'_>, outcome: &mut Outcome, compared: &Compared) -> Result<String> {
+    let Compared { silver, table, database, .. } = compared;
     let expected = source::read(database, table)?;
     let batches: Vec<RecordBatch> = lake.table(silver).await?.scan().await?.try_collect().await?;
     let live = batches.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut left = compare(database.server, &expected, &live, &BTreeMap::new());
-    for prediction in sides.predictions.iter().filter(|prediction| prediction.table == table) {
+    for prediction in sides.predictions.iter().filter(|prediction| prediction.table == *table) {
         let cells = left.differences.remove(prediction.column).unwrap_or_default();
         let (explained, other): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(|cell| (prediction.explains)(cell));
         if explained.is_empty() {
@@ -85,7 +79,7 @@ async fn of_table(lake: &Lake, sides: &Sides<'_>, outcome: &mut Outcome, silver:
         0
     } else {
         let columns: std::collections::BTreeSet<&str> =
-            sides.predictions.iter().filter(|prediction| prediction.table == table).map(|prediction| prediction.column).collect();
+            sides.predictions.iter().filter(|prediction| prediction.table == *table).map(|prediction| prediction.column).collect();
         columns.len()
     };
     let verdict = match (left.equal(), excluded) {

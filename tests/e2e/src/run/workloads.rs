@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use crate::session::{Database, Session};
 use crate::workload::{Depot, Performed, Shop, Workload, perform};
 
-use super::World;
+use super::Retail;
 
 type Worker = JoinHandle<Result<(Box<dyn Workload>, Performed)>>;
 
@@ -18,7 +18,7 @@ type Worker = JoinHandle<Result<(Box<dyn Workload>, Performed)>>;
 pub struct Workloads {
     stop: Arc<AtomicBool>,
     /// Held during each transaction in Postgres: who holds it may restart the server.
-    pub shop_gate: Arc<Mutex<()>>,
+    shop_gate: Arc<Mutex<()>>,
     workers: Vec<(Database, Worker)>,
 }
 
@@ -33,7 +33,7 @@ pub struct Finished {
 
 impl Workloads {
     /// Starts them, at so many transactions a second in each database.
-    pub fn start(world: &World<'_>, shop: Shop, depot: Depot, per_second: u32) -> Self {
+    pub fn start(retail: &Retail<'_>, shop: Shop, depot: Depot, per_second: u32) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let shop_gate = Arc::new(Mutex::new(()));
         let start = |database: &Database, mut workload: Box<dyn Workload>, gate: Arc<Mutex<()>>| {
@@ -45,8 +45,8 @@ impl Workloads {
             (database.clone(), worker)
         };
         let workers = vec![
-            start(&world.shop, Box::new(shop), Arc::clone(&shop_gate)),
-            start(&world.depot, Box::new(depot), Arc::new(Mutex::new(()))),
+            start(&retail.shop, Box::new(shop), Arc::clone(&shop_gate)),
+            start(&retail.depot, Box::new(depot), Arc::new(Mutex::new(()))),
         ];
         Self { stop, shop_gate, workers }
     }
@@ -64,20 +64,13 @@ impl Workloads {
         }
         Ok(finished)
     }
-}
 
-/// Restarts Postgres while a transaction is open that will therefore leave nothing.
-pub(super) fn restart_postgres(world: &World<'_>, gate: &Mutex<()>) -> Result<()> {
-    let _held = gate.lock().map_err(|_| anyhow!("the workload failed"))?;
-    let mut open = Session::open(&world.shop)?;
-    open.execute("begin")?;
-    open.execute("update orders set notes = 'lost in a restart', qty = -7")?;
-    world.services.tell("postgres", &["restart"])
-}
-
-impl Workloads {
-    /// Restarts Postgres between two transactions of the workload, while another one is open.
-    pub fn restart_postgres(&self, world: &World<'_>) -> Result<()> {
-        restart_postgres(world, &self.shop_gate)
+    /// Restarts Postgres between two transactions of the workload, while another one is open that will therefore leave nothing.
+    pub fn restart_postgres(&self, retail: &Retail<'_>) -> Result<()> {
+        let _held = self.shop_gate.lock().map_err(|_| anyhow!("the workload failed"))?;
+        let mut open = Session::open(&retail.shop)?;
+        open.execute("begin")?;
+        open.execute("update orders set notes = 'lost in a restart', qty = -7")?;
+        retail.world.services.tell("postgres", &["restart"])
     }
 }

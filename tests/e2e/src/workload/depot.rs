@@ -3,7 +3,7 @@
 use tributary_cli::demo::Server;
 
 use super::values::{day, instant, or_null, quoted, text};
-use super::{Ending, MARKERS, Profile, Transaction, Workload};
+use super::{Ending, MARKERS, Model, Profile, Transaction};
 use crate::random::Random;
 
 /// The depot's transactions.
@@ -141,6 +141,38 @@ impl Depot {
             self.rows.swap_remove(index)
         })
     }
+}
+
+/// A row that no later statement touches, with every value that the hostile connectors lose.
+const QUIET_ROW: &str = "insert into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, shelf, descr, made_on, loaded_at, \
+    updated_at, vintage) values ('QUIET', 1000000, 'quiet', 1, 0, 18446744073709551615, 1, null, 'renamed', '0000-00-00', \
+    '0000-00-00 00:00:00', '2026-01-01 00:00:00', 0)";
+/// When the inventory gets the column `supplier`.
+const SUPPLIER_STEP: u64 = 60;
+/// When the hostile profile renames a column.
+const RENAME_STEP: u64 = 160;
+
+impl Model for Depot {
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    fn appointed(&mut self) -> Option<Transaction> {
+        self.step += 1;
+        let each = |statement: &str| Transaction { statements: vec![statement.to_owned()], ending: Ending::Each };
+        match (self.step, self.profile) {
+            (SUPPLIER_STEP, _) => Some(each("alter table inventory add column supplier varchar(40)")),
+            (130, Profile::Hostile) => Some(each(QUIET_ROW)),
+            (RENAME_STEP, Profile::Hostile) => Some(each("alter table inventory change descr description text")),
+            (110, _) | (1300, Profile::Fidelity) => {
+                let gone = self.rows.drain(..).map(|(sku, lot)| format!("inventory: sku=SKU-{sku}, lot={lot}"));
+                self.truncated.extend(gone);
+                Some(each("truncate table inventory"))
+            }
+            (200, Profile::Hostile) => Some(each("alter table inventory add column origin varchar(10) default 'EU'")),
+            _ => None,
+        }
+    }
 
     fn statements(&mut self) -> Option<Vec<String>> {
         let statements = match self.random.below(100) {
@@ -201,56 +233,18 @@ impl Depot {
         Some(statements)
     }
 
-    fn appointed(&mut self) -> Option<Transaction> {
-        let each = |statement: &str| Transaction { statements: vec![statement.to_owned()], ending: Ending::Each };
-        match (self.step, self.profile) {
-            (SUPPLIER_STEP, _) => Some(each("alter table inventory add column supplier varchar(40)")),
-            (130, Profile::Hostile) => Some(each(QUIET_ROW)),
-            (RENAME_STEP, Profile::Hostile) => Some(each("alter table inventory change descr description text")),
-            (110, _) | (1300, Profile::Fidelity) => {
-                let gone = self.rows.drain(..).map(|(sku, lot)| format!("inventory: sku=SKU-{sku}, lot={lot}"));
-                self.truncated.extend(gone);
-                Some(each("truncate table inventory"))
-            }
-            (200, Profile::Hostile) => Some(each("alter table inventory add column origin varchar(10) default 'EU'")),
-            _ => None,
-        }
+    fn plain(&mut self) -> String {
+        let key = self.fresh();
+        self.insert("insert into", key)
     }
-}
 
-/// A row that no later statement touches, with every value that the hostile connectors lose.
-const QUIET_ROW: &str = "insert into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, shelf, descr, made_on, loaded_at, \
-    updated_at, vintage) values ('QUIET', 1000000, 'quiet', 1, 0, 18446744073709551615, 1, null, 'renamed', '0000-00-00', \
-    '0000-00-00 00:00:00', '2026-01-01 00:00:00', 0)";
-/// When the inventory gets the column `supplier`.
-const SUPPLIER_STEP: u64 = 60;
-/// When the hostile profile renames a column.
-const RENAME_STEP: u64 = 160;
-
-impl Workload for Depot {
-    fn next(&mut self) -> Transaction {
-        self.step += 1;
-        if let Some(appointed) = self.appointed() {
-            return appointed;
+    fn late(&mut self) -> Option<String> {
+        if self.step <= SUPPLIER_STEP || !self.random.chance(10) {
+            return None;
         }
-        let kept = self.clone();
-        let Some(mut statements) = self.statements() else {
-            let key = self.fresh();
-            return Transaction { statements: vec![self.insert("insert into", key)], ending: Ending::Commit };
-        };
-        if self.step > SUPPLIER_STEP
-            && self.random.chance(10)
-            && let Some(key) = self.row()
-        {
-            let supplier = literal(self.random.pick(&["Ä & Co", ""]));
-            statements.push(format!("update inventory set supplier = {supplier} where {}", found(key)));
-        }
-        if self.random.chance(4) {
-            let random = self.random.clone();
-            *self = Self { random, ..kept };
-            return Transaction { statements, ending: Ending::Rollback };
-        }
-        Transaction { statements, ending: Ending::Commit }
+        let key = self.row()?;
+        let supplier = literal(self.random.pick(&["Ä & Co", ""]));
+        Some(format!("update inventory set supplier = {supplier} where {}", found(key)))
     }
 
     fn markers(&self) -> Vec<String> {

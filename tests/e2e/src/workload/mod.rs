@@ -3,13 +3,17 @@
 //! A workload keeps a model of which keys live, so that its statements always find the rows they are about.
 
 mod depot;
+mod payments;
 mod perform;
 mod shop;
 mod values;
 
 pub use depot::Depot;
+pub use payments::Payments;
 pub use perform::{Performed, perform};
 pub use shop::Shop;
+
+use crate::random::Random;
 
 /// Whether the connectors lose something, and so whether the workload shall touch what they lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,58 @@ pub trait Workload: Send {
     fn truncated(&self) -> &[String];
 }
 
+/// What the transactions of a database are made of; how they follow one another is the same for all, see [`Workload`].
+trait Model: Clone + Send {
+    fn random(&mut self) -> &mut Random;
+
+    /// Takes one step further; what happens once, at this step.
+    fn appointed(&mut self) -> Option<Transaction>;
+
+    /// A transaction on rows, by chance; none when it would need a row that is not there.
+    fn statements(&mut self) -> Option<Vec<String>>;
+
+    /// A row, for when chance found none.
+    fn plain(&mut self) -> String;
+
+    /// Columns that came later are written too, now and then.
+    fn late(&mut self) -> Option<String>;
+
+    fn markers(&self) -> Vec<String>;
+
+    fn truncated(&self) -> &[String];
+}
+
+/// How many transactions in a hundred are rolled back. They leave no trace in the model either, but for the random numbers they used.
+const ROLLED_BACK: u64 = 4;
+
+impl<M: Model> Workload for M {
+    fn next(&mut self) -> Transaction {
+        if let Some(appointed) = self.appointed() {
+            return appointed;
+        }
+        let kept = self.clone();
+        let Some(mut statements) = self.statements() else {
+            return Transaction { statements: vec![self.plain()], ending: Ending::Commit };
+        };
+        statements.extend(self.late());
+        if self.random().chance(ROLLED_BACK) {
+            let random = self.random().clone();
+            *self = kept;
+            *self.random() = random;
+            return Transaction { statements, ending: Ending::Rollback };
+        }
+        Transaction { statements, ending: Ending::Commit }
+    }
+
+    fn markers(&self) -> Vec<String> {
+        Model::markers(self)
+    }
+
+    fn truncated(&self) -> &[String] {
+        Model::truncated(self)
+    }
+}
+
 /// All that is appointed has happened after so many transactions.
 pub const LEAST: u64 = 400;
 /// How many marker rows a table gets: enough that each of three partitions has some.
@@ -69,7 +125,7 @@ const MARKERS: u64 = 24;
 /// Numbers of marker rows begin here; no other key is as large.
 const MARKER_FIRST: u64 = 900_000_000_000;
 
-/// Whether a record's key is that of a marker row.
+/// Whether a record's key, in JSON or in Avro, is that of a marker row.
 pub fn is_marker(key: &str) -> bool {
-    key.contains(":9000000000") || key.contains("\"MARKER\"")
+    key.contains(":9000000000") || key.contains("MARKER")
 }

@@ -3,7 +3,7 @@
 use tributary_cli::demo::Server;
 
 use super::values::{cents, day, instant, long_text, or_null, quoted, text};
-use super::{Ending, MARKER_FIRST, MARKERS, Profile, Transaction, Workload};
+use super::{Ending, MARKER_FIRST, MARKERS, Model, Profile, Transaction};
 use crate::random::Random;
 
 /// When orders get the column `carrier`.
@@ -26,10 +26,6 @@ pub struct Shop {
 
 fn literal(text: &str) -> String {
     quoted(Server::Postgres, text)
-}
-
-fn commit(statements: Vec<String>) -> Transaction {
-    Transaction { statements, ending: Ending::Commit }
 }
 
 impl Shop {
@@ -215,8 +211,82 @@ impl Shop {
         self.next_order - 1
     }
 
-    /// A transaction on rows, by chance.
-    fn rows(&mut self) -> Option<Vec<String>> {
+    fn truncate_orders(&mut self) {
+        let gone = self.orders.drain(..).chain(self.away.drain(..));
+        self.truncated.extend(gone.map(|id| format!("orders: order_id={id}")));
+    }
+
+    fn truncate_customers(&mut self) {
+        self.truncated.extend(self.customers.drain(..).map(|id| format!("customers: id={id}")));
+    }
+}
+
+/// Rows that no later statement touches, with every value that the hostile connectors lose.
+fn quiet_rows() -> [String; 3] {
+    let customer = |id: u64, balance: &str, signup: &str, born: &str, calls: &str| {
+        format!(
+            "insert into customers (id, external_id, name, balance, credit_limit, signup_at, seen_at, calls_from, birth_date) values \
+             ({id}, '00000000-0000-4000-8000-{id:012}', 'quiet', {balance}, -12.50, '{signup}', '2024-02-29 12:00:00.000999', '{calls}', '{born}')"
+        )
+    };
+    [
+        format!("insert into orders values ({}, 1, 'QUIET', 1, 1, 1.00, 'new', null, '2025-01-01Z', '2025-01-01Z')", MARKER_FIRST - 1),
+        customer(MARKER_FIRST - 1, "'NaN'", "infinity", "-infinity", "23:59:59.999999"),
+        customer(MARKER_FIRST - 2, "0", "-infinity", "infinity", "00:00:00.0005"),
+    ]
+}
+
+fn balance(random: &mut Random, hostile: bool) -> String {
+    or_null(random, 10, |random| {
+        let values = [
+            "0",
+            "-0.000000001",
+            "12345678901234567890123456789.123456789",
+            "-99999999999999999999999999999.999999999",
+            "3.50",
+            "100000000000000000000",
+            "'NaN'",
+        ];
+        values[random.index(if hostile { values.len() } else { values.len() - 1 })].to_owned()
+    })
+}
+
+fn birth_date(random: &mut Random, hostile: bool) -> String {
+    let values = ["0044-03-15 BC", "0001-01-01", "9999-12-31", "1970-01-01", "2024-02-29", "infinity", "-infinity"];
+    let value = if random.chance(60) { day(random) } else { values[random.index(if hostile { 7 } else { 5 })].to_owned() };
+    format!("'{value}'")
+}
+
+impl Model for Shop {
+    fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    fn appointed(&mut self) -> Option<Transaction> {
+        self.step += 1;
+        let each = |statements: &[&str]| Transaction {
+            statements: statements.iter().map(|statement| (*statement).to_owned()).collect(),
+            ending: Ending::Each,
+        };
+        match (self.step, self.profile) {
+            (CARRIER_STEP, _) => Some(each(&["alter table orders add column carrier text"])),
+            (220, Profile::Hostile) => Some(each(&quiet_rows().each_ref().map(String::as_str))),
+            (260, Profile::Hostile) => Some(each(&["alter table orders add column app text default 'shop'"])),
+            (110, _) | (1200, Profile::Fidelity) => {
+                self.truncate_orders();
+                Some(each(&["truncate orders"]))
+            }
+            (150, _) => Some(each(&["alter table customers add column language text", "update customers set language = 'de'"])),
+            (200, _) => {
+                self.truncate_orders();
+                self.truncate_customers();
+                Some(each(&["truncate orders, customers"]))
+            }
+            _ => None,
+        }
+    }
+
+    fn statements(&mut self) -> Option<Vec<String>> {
         let statements = match self.random.below(100) {
             0..22 => (0..=self.random.below(4)).map(|_| self.insert_order()).collect(),
             22..44 => {
@@ -313,101 +383,17 @@ impl Shop {
         Some(statements)
     }
 
-    fn truncate_orders(&mut self) {
-        let gone = self.orders.drain(..).chain(self.away.drain(..));
-        self.truncated.extend(gone.map(|id| format!("orders: order_id={id}")));
+    fn plain(&mut self) -> String {
+        self.insert_order()
     }
 
-    fn truncate_customers(&mut self) {
-        self.truncated.extend(self.customers.drain(..).map(|id| format!("customers: id={id}")));
-    }
-
-    /// What happens once, at a step of its own.
-    fn appointed(&mut self) -> Option<Transaction> {
-        let each = |statements: &[&str]| Transaction {
-            statements: statements.iter().map(|statement| (*statement).to_owned()).collect(),
-            ending: Ending::Each,
-        };
-        match (self.step, self.profile) {
-            (CARRIER_STEP, _) => Some(each(&["alter table orders add column carrier text"])),
-            (220, Profile::Hostile) => Some(each(&quiet_rows().each_ref().map(String::as_str))),
-            (260, Profile::Hostile) => Some(each(&["alter table orders add column app text default 'shop'"])),
-            (110, _) | (1200, Profile::Fidelity) => {
-                self.truncate_orders();
-                Some(each(&["truncate orders"]))
-            }
-            (150, _) => Some(each(&["alter table customers add column language text", "update customers set language = 'de'"])),
-            (200, _) => {
-                self.truncate_orders();
-                self.truncate_customers();
-                Some(each(&["truncate orders, customers"]))
-            }
-            _ => None,
+    fn late(&mut self) -> Option<String> {
+        if self.step <= CARRIER_STEP || !self.random.chance(10) {
+            return None;
         }
-    }
-}
-
-/// Rows that no later statement touches, with every value that the hostile connectors lose.
-fn quiet_rows() -> [String; 3] {
-    let customer = |id: u64, balance: &str, signup: &str, born: &str, calls: &str| {
-        format!(
-            "insert into customers (id, external_id, name, balance, credit_limit, signup_at, seen_at, calls_from, birth_date) values \
-             ({id}, '00000000-0000-4000-8000-{id:012}', 'quiet', {balance}, -12.50, '{signup}', '2024-02-29 12:00:00.000999', '{calls}', '{born}')"
-        )
-    };
-    [
-        format!("insert into orders values ({}, 1, 'QUIET', 1, 1, 1.00, 'new', null, '2025-01-01Z', '2025-01-01Z')", MARKER_FIRST - 1),
-        customer(MARKER_FIRST - 1, "'NaN'", "infinity", "-infinity", "23:59:59.999999"),
-        customer(MARKER_FIRST - 2, "0", "-infinity", "infinity", "00:00:00.0005"),
-    ]
-}
-
-fn balance(random: &mut Random, hostile: bool) -> String {
-    or_null(random, 10, |random| {
-        let values = [
-            "0",
-            "-0.000000001",
-            "12345678901234567890123456789.123456789",
-            "-99999999999999999999999999999.999999999",
-            "3.50",
-            "100000000000000000000",
-            "'NaN'",
-        ];
-        values[random.index(if hostile { values.len() } else { values.len() - 1 })].to_owned()
-    })
-}
-
-fn birth_date(random: &mut Random, hostile: bool) -> String {
-    let values = ["0044-03-15 BC", "0001-01-01", "9999-12-31", "1970-01-01", "2024-02-29", "infinity", "-infinity"];
-    let value = if random.chance(60) { day(random) } else { values[random.index(if hostile { 7 } else { 5 })].to_owned() };
-    format!("'{value}'")
-}
-
-impl Workload for Shop {
-    fn next(&mut self) -> Transaction {
-        self.step += 1;
-        if let Some(appointed) = self.appointed() {
-            return appointed;
-        }
-        let kept = self.clone();
-        let Some(mut statements) = self.rows() else {
-            let insert = self.insert_order();
-            return commit(vec![insert]);
-        };
-        // columns that came later are written too, now and then
-        if self.step > CARRIER_STEP
-            && self.random.chance(10)
-            && let Some(id) = self.order()
-        {
-            let carrier = literal(&text(&mut self.random));
-            statements.push(format!("update orders set carrier = {carrier} where order_id = {id}"));
-        }
-        if self.random.chance(4) {
-            let random = self.random.clone();
-            *self = Self { random, ..kept };
-            return Transaction { statements, ending: Ending::Rollback };
-        }
-        commit(statements)
+        let id = self.order()?;
+        let carrier = literal(&text(&mut self.random));
+        Some(format!("update orders set carrier = {carrier} where order_id = {id}"))
     }
 
     fn markers(&self) -> Vec<String> {
@@ -433,6 +419,7 @@ impl Workload for Shop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Workload as _;
 
     #[test]
     fn a_seed_gives_the_same_transactions() {
