@@ -527,23 +527,36 @@ pub(crate) fn reason_of(broken: crate::json::Broken) -> ReasonCode {
     }
 }
 
-/// The partitions met, the last one found at once.
-#[derive(Debug, Default)]
+/// The partitions met; the last one of each number is found at once.
+#[derive(Debug)]
 pub(crate) struct Tracks {
     /// Only asked beyond the first few partitions.
     places: HashMap<String, HashMap<i32, usize>>,
     tracks: Vec<(String, i32, Track)>,
+    /// Where a partition was found the last time, by the end of its number.
+    recent: [usize; RECENT],
     last: usize,
+}
+
+/// Topics seldom have more partitions.
+const RECENT: usize = 64;
+
+impl Default for Tracks {
+    fn default() -> Self {
+        Self { places: HashMap::new(), tracks: Vec::new(), recent: [0; RECENT], last: 0 }
+    }
 }
 
 impl Tracks {
     /// The track of a partition; a new one where there is none.
     #[inline]
     pub(crate) fn get(&mut self, topic: &str, partition: i32) -> &mut Track {
+        let recent = partition.cast_unsigned() as usize % RECENT;
+        self.last = self.recent[recent];
         let is = |(known, number, _): &(String, i32, Track)| *number == partition && same(known.as_bytes(), topic.as_bytes());
-        let is_last = self.tracks.get(self.last).is_some_and(is);
-        if !is_last {
+        if !self.tracks.get(self.last).is_some_and(is) {
             self.last = self.place(topic, partition);
+            self.recent[recent] = self.last;
         }
         &mut self.tracks[self.last].2
     }
@@ -556,7 +569,7 @@ impl Tracks {
 
     fn place(&mut self, topic: &str, partition: i32) -> usize {
         const FEW: usize = 16;
-        let is = |(known, number, _): &(String, i32, Track)| *number == partition && same(known.as_bytes(), topic.as_bytes());
+        let is = |(known, number, _): &(String, i32, Track)| *number == partition && known == topic;
         if let Some(place) = self.tracks.iter().take(FEW).position(is) {
             return place;
         }

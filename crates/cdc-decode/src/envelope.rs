@@ -1,6 +1,6 @@
 //! Debezium's envelope: before, after, source and the operation.
 
-use crate::json::{Broken, Cursor, Text};
+use crate::json::{Broken, Cursor, Digits, Text};
 use crate::order::{Order, Place};
 use crate::source::{self, Source, transaction_id};
 use crate::template::{Block, Template};
@@ -76,6 +76,12 @@ impl Orders {
     }
 }
 
+/// Takes a key and a number of so many digits, if they come.
+#[inline(always)]
+fn time<'a, const DIGITS: usize>(cursor: &mut Cursor<'a>, key: &[u8; 9]) -> Option<Digits<'a>> {
+    if cursor.literal(key) { cursor.digits(DIGITS) } else { None }
+}
+
 /// What follows the source block in nearly every message of PostgreSQL and others without transaction metadata, up to the
 /// closing brace.
 struct End<'a> {
@@ -92,10 +98,9 @@ impl<'a> End<'a> {
             return None;
         }
         let raw = ahead.letter()?;
-        let mut time = |key: &[u8], digits: usize| if ahead.literal(key) { ahead.digits(digits) } else { None };
-        let ms = time(br#","ts_ms":"#, 13)?;
-        time(br#","ts_us":"#, 16)?;
-        time(br#","ts_ns":"#, 19)?;
+        let ms = time::<13>(&mut ahead, br#","ts_ms":"#)?;
+        time::<16>(&mut ahead, br#","ts_us":"#)?;
+        time::<19>(&mut ahead, br#","ts_ns":"#)?;
         if !ahead.byte(b'}') {
             return None;
         }

@@ -54,8 +54,8 @@ impl About {
 /// One field of a message's rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
+    /// Its key where the layout expects it: behind a comma, or behind the opening brace.
     token: Token,
-    first_token: Token,
     /// The field's name.
     pub name: String,
     /// Where it goes.
@@ -68,10 +68,13 @@ pub(crate) struct Field {
 
 impl Field {
     pub(crate) fn new(name: &str, slot: Slot, wire: Wire, shows_null: bool) -> Self {
+        Self { token: Self::token(false, name), name: name.to_owned(), slot, wire, shows_null }
+    }
+
+    fn token(first: bool, name: &str) -> Token {
         let mut quoted = Vec::new();
         write_text(name.as_bytes(), &mut quoted);
-        let raw = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-        Self { token: Token::of_key(false, raw), first_token: Token::of_key(true, raw), name: name.to_owned(), slot, wire, shows_null }
+        Token::of_key(first, quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default())
     }
 
     /// The column that it is.
@@ -128,7 +131,7 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn expected(&self, cursor: &mut Cursor<'_>, row: &mut Row) -> Option<&Field> {
         let field = self.fields.get(row.at)?;
-        if !cursor.expect(if row.inside { &field.token } else { &field.first_token }) {
+        if !cursor.expect(&field.token) {
             return None;
         }
         row.at += 1;
@@ -209,7 +212,8 @@ impl Layout {
         let mut columns: Vec<usize> = self.fields.iter().filter_map(Field::column).collect();
         columns.sort_unstable();
         self.repeats = columns.windows(2).any(|pair| pair.first() == pair.last());
-        for field in &self.fields {
+        for (at, field) in self.fields.iter_mut().enumerate() {
+            field.token = Field::token(at == 0, &field.name);
             self.null_text.push(b',');
             write_text(field.name.as_bytes(), &mut self.null_text);
             self.null_text.extend_from_slice(b":null");

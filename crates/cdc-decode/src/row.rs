@@ -152,7 +152,7 @@ fn read_in_order<'a>(
             && let Some((_, column)) = columns.get_mut(index)
             && column.len() <= row
         {
-            if here.literal(b"null") {
+            if here.is_at(b'n') && here.literal(b"null") {
                 found.see_null(index);
                 layout.nulls(&mut here, &mut place, |index| found.see_null(index));
                 continue;

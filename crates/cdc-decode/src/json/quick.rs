@@ -203,6 +203,12 @@ impl<'a> Cursor<'a> {
         here
     }
 
+    /// Whether a byte comes at once.
+    #[inline(always)]
+    pub(crate) fn is_at(&self, byte: u8) -> bool {
+        self.bytes.get(self.at) == Some(&byte)
+    }
+
     /// Takes one byte, if it comes at once.
     #[inline(always)]
     pub(crate) fn byte(&mut self, byte: u8) -> bool {
