@@ -174,8 +174,14 @@ fn unknown(known: &Known<'_>, payloads: &[&Payload]) -> Vec<(String, u64)> {
 
 fn business(known: &Known<'_>, payloads: &[&Payload]) -> Result<RecordBatch, ArrowError> {
     let schema = &known.shape.schema;
+    let whole: Option<Vec<(usize, usize)>> =
+        payloads.iter().map(|payload| if let Payload::Whole(id) = payload { Some(known.split(*id)) } else { None }).collect();
     let build = |(column, field): (usize, &Arc<Field>)| {
-        Column { known, column, payloads }.build(field, &mut Vec::new(), known.shape.leaves.of_column(column).start)
+        Column { known, column, payloads, whole: whole.as_deref() }.build(
+            field,
+            &mut Vec::new(),
+            known.shape.leaves.of_column(column).start,
+        )
     };
     let columns = schema.fields().iter().enumerate().map(build).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(payloads.len()));
@@ -187,6 +193,8 @@ struct Column<'k, 'p> {
     known: &'k Known<'k>,
     column: usize,
     payloads: &'p [&'p Payload],
+    /// Where all leaves of each row stand, where each row comes from one event.
+    whole: Option<&'p [(usize, usize)]>,
 }
 
 impl Column<'_, '_> {
@@ -194,6 +202,10 @@ impl Column<'_, '_> {
     fn build(&self, field: &Field, path: &mut Vec<usize>, first: usize) -> Result<ArrayRef, ArrowError> {
         if self.known.shape.leaves.get(first).path.len() > path.len() {
             return self.build_struct(field, path, first);
+        }
+        if let Some(whole) = self.whole {
+            let [visible, state, incoming] = self.known.leaf_arrays(first);
+            return interleave(&[visible.as_ref(), state.as_ref(), incoming.as_ref()], whole);
         }
         let places: Vec<_> = self.payloads.iter().map(|payload| payload.place(self.known, first)).collect();
         gather_required(&self.known.leaf_arrays(first).clone().map(Some), &places)

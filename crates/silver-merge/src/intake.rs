@@ -15,6 +15,7 @@ use crate::keys::{Key, KeyCodec, Slices};
 use crate::options::Options;
 use crate::select::Selection;
 use crate::source::{Delivery, Source};
+use crate::survey::{Survey, weight};
 use crate::target::Target;
 
 /// A range of source versions.
@@ -212,7 +213,7 @@ impl Intake<'_> {
             }
             before_images.extend(kept.values().iter().map(|row| judged.before_images[*row as usize]));
             let part = if kept.len() == judged.events.len() { judged.events } else { judged.events.take(&kept).map_err(fail)? };
-            bytes += part.bytes();
+            bytes += weight(&part);
             if bytes > bytes_max && apart.len() < 2 {
                 parts.iter().chain([&part]).try_for_each(|part| self.keep_apart(codec, slices, part, &mut apart)).map_err(fail)?;
             }
@@ -259,17 +260,18 @@ impl Intake<'_> {
         Ok((events.take(&kept)?, dropped))
     }
 
-    /// Keys that key changes of the batch tie to others.
+    /// Looks through the batch, to deal its keys to slices.
     ///
     /// # Errors
     /// As [`Reading::next`].
-    pub async fn tied(&self, codec: &KeyCodec) -> Result<Vec<(Key, Key)>> {
-        let mut tied = Vec::new();
+    pub async fn survey(&self, codec: &KeyCodec) -> Result<Survey> {
+        let mut survey = Survey::default();
         let mut reading = self.read();
         while let Some(judged) = reading.next().await? {
-            tied.extend(ties(self.target, codec, &judged.events).map_err(|error| Error::kernel(&self.spec.table, error))?);
+            survey.add(self.target, codec, &judged.events).map_err(|error| Error::kernel(&self.spec.table, error))?;
         }
-        Ok(tied)
+        survey.close();
+        Ok(survey)
     }
 }
 

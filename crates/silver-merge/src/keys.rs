@@ -57,6 +57,8 @@ impl KeyCodec {
 pub(crate) struct Slices {
     /// How many there are.
     pub count: usize,
+    /// The least key of each slice but the first; none = by hash.
+    pub bounds: Option<Vec<Key>>,
     /// Keys that have or had another key.
     pub tied: HashSet<Key>,
 }
@@ -66,6 +68,9 @@ impl Slices {
     pub fn of(&self, key: &[u8]) -> usize {
         if self.count <= 1 || self.tied.contains(key) {
             return 0;
+        }
+        if let Some(bounds) = &self.bounds {
+            return bounds.partition_point(|bound| bound.as_ref() <= key);
         }
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);

@@ -49,6 +49,7 @@ mod select;
 mod shape;
 mod source;
 mod state;
+mod survey;
 mod take_out;
 mod target;
 mod writes;

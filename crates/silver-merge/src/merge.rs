@@ -18,6 +18,7 @@ use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
 use crate::search::Probe;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
+use crate::survey::Survey;
 use crate::writes::Writes;
 
 /// The most slices keys are dealt to.
@@ -27,24 +28,36 @@ const SLICES_MAX: usize = 4096;
 pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, state: &State) -> Result<Ended> {
     let codec = Arc::new(KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?);
     let wide = state.of_all(intake.target).await?;
-    // A third of the memory for the events; as much for what they meet, and for what is written. What is of one key, or of keys
-    // tied to it, cannot be parted and is taken as it is.
-    let bytes_max = attempt.options.memory_limit / 3;
+    // What is of one key, or of keys tied to it, cannot be parted and is taken as it is.
+    let bytes_max = attempt.options.memory_limit;
     let mut slices = Slices { count: 1, ..Slices::default() };
+    let mut survey = None;
     loop {
         let (first, findings) = loop {
             let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
-            match intake.slice(&codec, &slices, 0, bytes_max).await? {
-                (Slice::Events { events, .. }, _) if slices.count < slices_of_all(attempt, &events, bytes_max).await? => {}
-                (first @ Slice::Events { .. }, findings) => break (first, findings),
-                (Slice::TooLarge, _) => {}
-            }
-            slices = more_slices(&slices, intake, &codec, &wide).await?;
+            let needed = match intake.slice(&codec, &slices, 0, bytes_max).await? {
+                (Slice::Events { events, before_images }, findings) => {
+                    let needed = slices_of_all(attempt, &events, bytes_max).await?;
+                    if slices.count >= needed {
+                        break (Slice::Events { events, before_images }, findings);
+                    }
+                    needed
+                }
+                (Slice::TooLarge, _) => slices.count * 2,
+            };
+            let survey = match &mut survey {
+                Some(survey) => survey,
+                None => survey.insert(surveyed(intake, &codec, &wide).await?),
+            };
+            slices = survey.dealt(needed.max(survey.slices_of(bytes_max)).min(SLICES_MAX));
         };
         let dealt = Arc::new(std::mem::take(&mut slices));
         match merge_slices(attempt, intake, &codec, &dealt, state, &wide, first, findings).await? {
             Sliced::Ended(ended) => return Ok(ended),
-            Sliced::Tie(keys) => slices = Slices { count: dealt.count, tied: dealt.tied.iter().cloned().chain(keys).collect() },
+            Sliced::Tie(keys) => {
+                slices = Slices::clone(&dealt);
+                slices.tied.extend(keys);
+            }
         }
     }
 }
@@ -104,19 +117,16 @@ async fn slices_of_all(attempt: &Attempt<'_>, events: &Events, bytes_max: usize)
     let Some(table) = attempt.existing.as_ref().filter(|_| events.kinds.iter().any(|kind| kind.is_global())) else { return Ok(1) };
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
     let bytes = files.iter().map(|file| file.size).sum::<u64>().saturating_mul(BYTES_READ_MAX);
-    let slices = bytes.div_ceil(bytes_max.max(1) as u64);
+    // A third of the memory for what is read; the rest for what it becomes.
+    let slices = bytes.div_ceil((bytes_max / 3).max(1) as u64);
     Ok(usize::try_from(slices).unwrap_or(SLICES_MAX).clamp(1, SLICES_MAX))
 }
 
-/// Twice as many slices, with the keys tied by key changes in the first.
-async fn more_slices(slices: &Slices, intake: &Intake<'_>, codec: &KeyCodec, wide: &Retained) -> Result<Slices> {
-    let mut tied = slices.tied.clone();
-    if slices.count == 1 {
-        let kernel = |error| Error::kernel(&intake.spec.table, error);
-        let pairs = intake.tied(codec).await?.into_iter().chain(ties(intake.target, codec, &wide.events).map_err(kernel)?);
-        tied.extend(pairs.flat_map(|(one, other)| [one, other]));
-    }
-    Ok(Slices { count: slices.count * 2, tied })
+/// What the batch is made of, with the keys tied by key changes that are known already.
+async fn surveyed(intake: &Intake<'_>, codec: &KeyCodec, wide: &Retained) -> Result<Survey> {
+    let mut survey = intake.survey(codec).await?;
+    survey.tie(ties(intake.target, codec, &wide.events).map_err(|error| Error::kernel(&intake.spec.table, error))?);
+    Ok(survey)
 }
 
 struct Merge<'a> {
@@ -153,7 +163,7 @@ struct Sums {
 
 impl Merge<'_> {
     /// Plans and writes a slice; or gives keys that must be in the first slice for it to be planned.
-    async fn slice(&mut self, at: usize, events: Events) -> Result<Option<HashSet<Key>>> {
+    async fn slice(&mut self, at: usize, mut events: Events) -> Result<Option<HashSet<Key>>> {
         if self.attempt.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.attempt.spec.table.clone() });
         }
@@ -168,9 +178,10 @@ impl Merge<'_> {
                 return Ok(Some(keys));
             }
             let count = again.len();
-            let events = Events::concat(&self.intake.target.shape, vec![events, again]).map_err(|error| self.kernel(error))?;
+            events = Events::concat(&self.intake.target.shape, vec![events, again]).map_err(|error| self.kernel(error))?;
             planned = self.planned(at, &events, count).await?;
         }
+        drop(events);
         self.writes.apply(&planned.plan, &planned.found).await?;
         self.sums.add(&planned.plan, &planned.retained, &planned.wanted);
         Ok(None)

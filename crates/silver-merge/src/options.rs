@@ -24,7 +24,7 @@ pub struct Options {
     pub starting_version: u64,
     /// At most so many versions of the first source in one commit; none = all that are there.
     pub source_versions_max: Option<u64>,
-    /// Bytes the events, `_state` rows and visible rows of one slice of keys may hold together.
+    /// Bytes that the events of one slice of keys, the rows they meet and the rows they become may hold together.
     pub memory_limit: usize,
     /// How often a lost race is planned again before it is an error.
     pub attempts_max: u32,

@@ -15,10 +15,11 @@
 //! ```
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::arrow::array::{Array, BooleanArray};
 use crate::arrow::error::ArrowError;
+use crate::arrow::row::Row;
 use crate::assemble::{NewRows, assemble_rows, assemble_state};
 use crate::events::{Events, Kind};
 use crate::fold_current::{CurrentRow, fold_current};
@@ -108,7 +109,7 @@ enum Shown {
 #[derive(Debug)]
 pub(crate) enum RowToWrite {
     Current(CurrentRow),
-    History(HistoryRow),
+    History(Box<HistoryRow>),
 }
 
 impl RowToWrite {
@@ -136,15 +137,13 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     let mut known = Known::new(inputs.shape, inputs.visible, inputs.state, inputs.incoming)?;
     let mut fates = Fates::new(known.ids_of(INCOMING).start, inputs.incoming.len() - inputs.again);
     let (truncates, global_cuts) = globals(&known, &mut fates);
-    let groups = groups(&known, &truncates, &mut fates);
+    let ids = ids_by_key(&known);
     let mut links = links(&known);
-    let of = if links.is_empty() { GroupOf::new() } else { group_of(&known, &groups) };
+    let groups = linked_groups(&known, &links, &ids, &truncates, &mut fates);
+    let of = group_of(&known, &groups);
     hand_over(&mut known, &mut links, &groups, &of, &global_cuts);
     let mut folded: Vec<Folded> = groups.iter().map(|group| fold(&known, inputs, group, &global_cuts)).collect();
     let kept_links = keep_links(&known, &links, &groups, &of, &global_cuts, &mut folded);
-    if !inputs.delete_memory {
-        folded.iter_mut().for_each(|key| key.kept.retain(|id| known.kind(*id) == Kind::Upsert));
-    }
     let mut state = StateChange::default();
     if inputs.first_slice {
         state.globals(&known, &truncates, &global_cuts, !links.is_empty());
@@ -152,19 +151,32 @@ pub(crate) fn plan_merge(inputs: &Inputs<'_>) -> Result<MergePlan, ArrowError> {
     let to_read_again = if inputs.again == 0 { keys_to_read_again(&known, &kept_links, &groups) } else { Vec::new() };
     let mut links_of: HashMap<Option<usize>, Vec<&Link>> = HashMap::new();
     kept_links.into_iter().for_each(|(owner, link)| links_of.entry(owner).or_default().push(link));
-    for (at, (group, key)) in groups.iter().zip(&folded).enumerate() {
-        state.key(&known, group, key, links_of.get(&Some(at)).map_or(&[], Vec::as_slice));
+    let mut rows = RowChange::default();
+    // Keys without links are decided one after the other: nothing of them is held but what they come to.
+    let mut linked = groups.iter().zip(folded).enumerate().peekable();
+    for ids in ids.chunk_by(|a, b| known.key(*a) == known.key(*b)) {
+        let unlinked;
+        let (of_key, mut key, links) = match linked.next_if(|(_, (group, _))| group.of == ids[0]) {
+            Some((at, (group, key))) => (group, key, links_of.get(&Some(at)).map_or(&[][..], Vec::as_slice)),
+            None => {
+                unlinked = group(&known, ids, &truncates, &mut fates);
+                (&unlinked, fold(&known, inputs, &unlinked, &global_cuts), &[][..])
+            }
+        };
+        if !inputs.delete_memory {
+            key.kept.retain(|id| known.kind(*id) == Kind::Upsert);
+        }
+        state.key(&known, of_key, &key, links);
+        fates.settle(&known, inputs, of_key, &key);
+        rows.key(&known, of_key, key);
     }
     let of_unknown_keys = links_of.get(&None).into_iter().flatten().filter(|link| link.stored.is_none());
     state.added.extend(of_unknown_keys.map(|link| state_link(link)));
-    fates.settle(&known, inputs, &folded, &groups);
     if inputs.first_slice {
         truncates.iter().chain(&global_cuts).for_each(|id| fates.set(*id, Fate::Applied));
     } else {
         fates.forget_globals(&known);
     }
-    let mut rows = RowChange::default();
-    groups.iter().zip(folded).for_each(|(group, key)| rows.key(&known, group, key));
     Ok(MergePlan {
         rows: assemble_rows(&known, &rows.written)?,
         inserted: rows.inserted,
@@ -192,11 +204,37 @@ fn sort_cuts(known: &Known<'_>, cuts: &mut Vec<Id>, fates: &mut Fates) {
     fates.dedup(cuts, |a, b| known.position(a).cmp(&known.position(b)));
 }
 
-/// The events key by key, keys ascending.
-fn groups(known: &Known<'_>, truncates: &[Id], fates: &mut Fates) -> Vec<Group> {
-    let mut ids: Vec<Id> = known.ids().filter(|id| !known.kind(*id).is_global()).collect();
-    ids.sort_unstable_by(|a, b| known.key(*a).cmp(&known.key(*b)).then(a.cmp(b)));
-    ids.chunk_by(|a, b| known.key(*a) == known.key(*b)).map(|ids| group(known, ids, truncates, fates)).collect()
+/// The events that concern a key, keys ascending.
+fn ids_by_key(known: &Known<'_>) -> Vec<Id> {
+    let of_keys = || known.ids().filter(|id| !known.kind(*id).is_global());
+    // Nearly always the bytes behind those that all keys begin with decide: they are compared without looking the key up.
+    let first = of_keys().next().map(|id| known.key(id));
+    let shared = |key: &Row<'_>| first.as_ref().map_or(0, |first| shared_bytes(first.as_ref(), key.as_ref()));
+    let skipped = of_keys().map(|id| shared(&known.key(id))).min().unwrap_or_default();
+    let head = |id: Id| {
+        let (key, mut head) = (known.key(id), [0; 8]);
+        let rest = &key.as_ref()[skipped..];
+        let length = rest.len().min(8);
+        head[..length].copy_from_slice(&rest[..length]);
+        u64::from_be_bytes(head)
+    };
+    let mut ids: Vec<(u64, Id)> = of_keys().map(|id| (head(id), id)).collect();
+    ids.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| known.key(a.1).cmp(&known.key(b.1))).then(a.1.cmp(&b.1)));
+    ids.into_iter().map(|(_, id)| id).collect()
+}
+
+fn shared_bytes(one: &[u8], other: &[u8]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// The groups of the keys that links leave or lead to, keys ascending.
+fn linked_groups(known: &Known<'_>, links: &[Link], ids: &[Id], truncates: &[Id], fates: &mut Fates) -> Vec<Group> {
+    if links.is_empty() {
+        return Vec::new();
+    }
+    let linked: HashSet<Vec<u8>> = links.iter().flat_map(|link| [link.from, link.to]).filter_map(|key| key_bytes(known, key)).collect();
+    let by_key = ids.chunk_by(|a, b| known.key(*a) == known.key(*b));
+    by_key.filter(|ids| linked.contains(known.key(ids[0]).as_ref())).map(|ids| group(known, ids, truncates, fates)).collect()
 }
 
 fn group_of(known: &Known<'_>, groups: &[Group]) -> GroupOf {
@@ -307,11 +345,11 @@ fn alone(known: &Known<'_>, group: &Group, row: &HistoryRow) -> Option<Id> {
 
 fn match_visible(known: &Known<'_>, group: &Group, row: HistoryRow) -> Shown {
     let Some(visible) = group.rows.iter().copied().find(|id| known.compare_point(known.place(*id), row.start).is_eq()) else {
-        return Shown::Written { row: RowToWrite::History(row), replaces: None };
+        return Shown::Written { row: RowToWrite::History(Box::new(row)), replaces: None };
     };
     let at = known.place(visible).row;
     let same = known.ends_at(at as usize, row.end) && row.payload.equals(known, &Payload::Whole(visible), 0..known.shape.leaves.len());
-    if same { Shown::Unchanged(at) } else { Shown::Written { row: RowToWrite::History(row), replaces: Some(at) } }
+    if same { Shown::Unchanged(at) } else { Shown::Written { row: RowToWrite::History(Box::new(row)), replaces: Some(at) } }
 }
 
 /// Decides which links stay, latest first, and adds what they need to the keys they leave; gives each with its key's group.
@@ -494,20 +532,18 @@ impl Fates {
         known.ids_of(INCOMING).filter(|id| known.kind(*id).is_global()).for_each(|id| self.set(id, Fate::CountedElsewhere));
     }
 
-    fn settle(&mut self, known: &Known<'_>, inputs: &Inputs<'_>, folded: &[Folded], groups: &[Group]) {
-        for (group, key) in groups.iter().zip(folded) {
-            key.kept.iter().chain(&key.shown).for_each(|id| self.set(*id, Fate::Applied));
-            for shown in &key.rows {
-                if let Shown::Written { row: RowToWrite::Current(row), .. } = shown {
-                    self.set(row.position_of, Fate::Applied);
-                }
+    fn settle(&mut self, known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, key: &Folded) {
+        key.kept.iter().chain(&key.shown).for_each(|id| self.set(*id, Fate::Applied));
+        for shown in &key.rows {
+            if let Shown::Written { row: RowToWrite::Current(row), .. } = shown {
+                self.set(row.position_of, Fate::Applied);
             }
-            if let Form::Current { order, keep_existing: true, .. } = &inputs.shape.form
-                && let Some(existing) = group.rows.first()
-            {
-                let late = group.events.iter().filter(|id| self.is_new(**id) && known.compare_in(order, **id, *existing).is_gt()).copied();
-                late.collect::<Vec<_>>().into_iter().for_each(|id| self.set(id, Fate::LateEarlier));
-            }
+        }
+        if let Form::Current { order, keep_existing: true, .. } = &inputs.shape.form
+            && let Some(existing) = group.rows.first()
+        {
+            let late = group.events.iter().filter(|id| self.is_new(**id) && known.compare_in(order, **id, *existing).is_gt()).copied();
+            late.collect::<Vec<_>>().into_iter().for_each(|id| self.set(id, Fate::LateEarlier));
         }
     }
 

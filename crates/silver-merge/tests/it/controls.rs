@@ -77,7 +77,7 @@ fn law_of_appending_once_fails_without_fencing() {
 }
 
 fn crash_proof_fails(control: Control, policy: MergePolicy, order: Order) -> CrashReport {
-    let report = block_on(proof(policy, order, broken(control), KillPoints::All)).unwrap();
+    let report = block_on(proof(policy, order, true, broken(control), KillPoints::All)).unwrap();
     assert!(!report.differences.is_empty(), "{control:?} breaks nothing: {report}");
     println!("silver with {control:?}: {report}");
     report
@@ -94,7 +94,7 @@ fn crash_proof_fails_when_state_above_the_targets_position_counts() {
     let differences: usize = [(MergePolicy::ScdType1, Order::Stamp), (SCD2, Order::Stamp), (MergePolicy::ScdType1, Order::Position)]
         .into_iter()
         .map(|(policy, order)| {
-            block_on(proof(policy, order, broken(Control::StateAboveTargetPosition), KillPoints::All)).unwrap().differences.len()
+            block_on(proof(policy, order, true, broken(Control::StateAboveTargetPosition), KillPoints::All)).unwrap().differences.len()
         })
         .sum();
     assert!(differences > 0, "state above the target's position breaks nothing");

@@ -15,5 +15,6 @@ mod races;
 mod regression;
 mod rules;
 mod slices;
+mod vectors;
 mod worked_histories;
 mod world;

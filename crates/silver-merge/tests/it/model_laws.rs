@@ -12,7 +12,7 @@ use tributary_testkit::oracle::{Event, IgnoreNulls, Kind, Model, Row};
 use tributary_testkit::strategy::{DeliveryPlan, History, SourceTable, bronze_frame, delivery, shuffle, source_history};
 use tributary_testkit::{Controls, Frame, Law, Tried, Value};
 
-use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec, target};
+use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec, target, vectors};
 
 const BUDGET: Duration = Duration::from_secs(12);
 
@@ -42,12 +42,15 @@ pub struct Delivered {
     pub order: Order,
     /// Bytes of a slice of keys; with few of them a batch goes in many slices.
     pub memory_limit: usize,
+    /// Whether rows that go are marked where they stand, or left out of new files.
+    pub vectors: bool,
 }
 
 impl Delivered {
     pub fn dataset(&self, policy: MergePolicy) -> SilverSpec {
         let keys = self.history.table.key_names();
         SilverSpec {
+            properties: vectors(self.vectors),
             sequence_by: self.order.column().map(str::to_owned).into_iter().collect(),
             ..spec(&self.history.table.name, &keys.iter().map(String::as_str).collect::<Vec<_>>(), policy)
         }
@@ -88,7 +91,13 @@ pub fn delivered(
     let order = prop_oneof![Just(Order::Position), Just(Order::Stamp)];
     let history = tables.prop_flat_map(|table| source_history(table, 25));
     let memory_limit = prop_oneof![Just(64 << 20), Just(2048usize)];
-    (history, plans, order, memory_limit).prop_map(|(history, plan, order, memory_limit)| Delivered { history, plan, order, memory_limit })
+    (history, plans, order, memory_limit, any::<bool>()).prop_map(|(history, plan, order, memory_limit, vectors)| Delivered {
+        history,
+        plan,
+        order,
+        memory_limit,
+        vectors,
+    })
 }
 
 fn plans() -> BoxedStrategy<DeliveryPlan> {
@@ -121,6 +130,7 @@ fn count(case: &Delivered, batches: &[Frame], tried: &mut Tried) {
     tried.add("batches", batches.len());
     tried.add("changes delivered", batches.iter().map(Frame::len).sum());
     tried.add("changes made", case.history.changes.len());
+    tried.add("cases with deletion vectors", usize::from(case.vectors));
 }
 
 fn as_case(outcome: Result<()>) -> Result<(), TestCaseError> {

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use futures::TryStreamExt;
 use proptest::prelude::*;
+use tributary_lake::arrow::array::{AsArray, RecordBatch};
+use tributary_lake::arrow::datatypes::Int64Type;
 use tributary_silver_merge::Options;
-use tributary_specs::{MergePolicy, SilverSpec};
+use tributary_specs::{MergePolicy, SilverSpec, TableName};
 use tributary_testkit::strategy::{SourceTable, delivery};
 use tributary_testkit::{Frame, Law, frame};
 
@@ -67,6 +70,17 @@ fn what_one_key_holds_is_taken_as_it_is() {
     .unwrap();
 }
 
+/// Rows are written in the order of their keys, from slice to slice too.
+async fn rows_ascend_in_every_file(world: &World, name: &TableName) -> Result<()> {
+    let table = world.table(name).await?;
+    for file in table.files().await? {
+        let batches: Vec<RecordBatch> = table.read_file(&file, Some(&["id".to_owned()])).await?.try_collect().await?;
+        let ids: Vec<i64> = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+        ensure!(ids.is_sorted(), "{ids:?}");
+    }
+    Ok(())
+}
+
 /// A batch that needs several slices takes several, and one commit takes them all.
 #[test]
 fn a_batch_beyond_the_limit_takes_more_than_one_slice_and_one_commit() {
@@ -88,6 +102,7 @@ fn a_batch_beyond_the_limit_takes_more_than_one_slice_and_one_commit() {
                 slices.push(count.and_then(|count| count.parse::<usize>().ok()).unwrap_or(1));
                 let after = small.version(&dataset.table).await?;
                 ensure!(before.is_none_or(|before| after == before + 1), "one commit: {before:?} to {after}");
+                rows_ascend_in_every_file(&small, &dataset.table).await?;
             }
             ensure!(slices.iter().all(|slices| *slices > 1), "slices taken: {slices:?}");
             ensure!(

@@ -10,7 +10,9 @@ use futures::TryStreamExt;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, ManualClock, ReadOptions, SeededIds, Stores, Table, WriterOptions};
+use tributary_lake::{
+    Commit, CommitOutcome, DELETION_VECTORS_ON, Lake, LakeOptions, ManualClock, ReadOptions, SeededIds, Stores, Table, WriterOptions,
+};
 use tributary_silver_merge::Options;
 use tributary_specs::{
     Column, ColumnSelection, DatasetReport, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName, TableSpec,
@@ -160,6 +162,11 @@ pub fn spec(name: &str, keys: &[&str], policy: MergePolicy) -> SilverSpec {
         comment: None,
         properties: BTreeMap::new(),
     }
+}
+
+/// The properties of a table with deletion vectors, as silver makes it, or without.
+pub fn vectors(on: bool) -> BTreeMap<String, String> {
+    if on { BTreeMap::new() } else { BTreeMap::from([(DELETION_VECTORS_ON.to_owned(), "false".to_owned())]) }
 }
 
 pub const SCD2: MergePolicy = MergePolicy::ScdType2 { track_history: ColumnSelection::All };
