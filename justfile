@@ -29,6 +29,8 @@ test-slow: _e2e-built
     tests/services/selftest.sh
     just e2e 120 2
     just fire 10
+    just interop
+    just interop-control
     tests/services/dag.sh
 
 # Recorded changes of a real Postgres and a real MariaDB become bronze, silver and gold; silver is compared with the databases.
@@ -54,6 +56,18 @@ fire-control MINUTES="0.7" SEED="1": _e2e-built
 _e2e-built:
     tests/services/install.sh core
     scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-cli -p tributary-e2e --bins
+
+# Tables of every kind that we write, read by delta-rs, DuckDB and Spark, and Spark's by us, row for row; or by the engines named.
+interop *ENGINES:
+    tests/services/install.sh interop
+    scripts/clippy-build build --quiet -p tributary-interop
+    "$CARGO_TARGET_DIR/debug/interop" {{ENGINES}}
+
+# The same with one row altered must find it.
+interop-control ENGINE="duckdb":
+    tests/services/install.sh interop
+    scripts/clippy-build build --quiet -p tributary-interop
+    "$CARGO_TARGET_DIR/debug/interop" {{ENGINE}} --control | grep ': {{ENGINE}} differs'
 
 # Run one benchmark (release build): decode, bronze, silver.
 bench NAME *ARGS:

@@ -1,0 +1,114 @@
+"""Spark with Delta writes its tables below FOLDER, which is a schema of a lake: `spark_writer.py FOLDER`."""
+
+import sys
+
+from session import session
+
+spark = session()
+folder = sys.argv[1]
+FEED = "'delta.enableChangeDataFeed' = 'true'"
+VECTORS = "'delta.enableDeletionVectors' = 'true'"
+
+
+def sql(text):
+    return spark.sql(text)
+
+
+def create(name, columns, properties=(), layout=""):
+    table = f"delta.`{folder}/{name}`"
+    listed = f" tblproperties ({', '.join(properties)})" if properties else ""
+    sql(f"create table {table} ({columns}) using delta {layout}{listed}")
+    return table
+
+
+def numbered(table, columns, first, last):
+    sql(f"insert into {table} select {columns} from (select explode(sequence({first}, {last})) as n)")
+
+
+def change(table, generation):
+    """Rows are deleted, updated and merged in."""
+    sql(f"delete from {table} where id % 17 = {generation}")
+    sql(f"update {table} set name = concat(name, '+') where id % 13 = {generation}")
+    source = f"(select explode(sequence({150 + generation * 30}, {230 + generation * 30})) as id)"
+    sql(
+        f"merge into {table} t using {source} s on t.id = s.id when matched and s.id % 5 = 0 then delete"
+        f" when matched then update set name = 'merged' when not matched then insert (id, name) values (s.id, 'new')"
+    )
+
+
+ROW = "n as id, concat('n', n) as name"
+for name, properties in {"vectors": [FEED, VECTORS], "copied": [FEED, "'delta.enableDeletionVectors' = 'false'"]}.items():
+    table = create(name, "id bigint, name string", properties)
+    numbered(table, ROW, 1, 200)
+    for generation in range(3):
+        change(table, generation)
+
+table = create("clustered", "id bigint, name string, day date", [FEED, VECTORS], "cluster by (day, id)")
+numbered(table, f"{ROW}, date_add(date'2026-01-01', cast(n % 40 as int)) as day", 1, 200)
+sql(f"delete from {table} where id < 20")
+sql(f"optimize {table}")
+
+table = create(
+    "generated", "id bigint not null, at timestamp, day date generated always as (cast(at as date)), state string default 'new'", [FEED, "'delta.feature.allowColumnDefaults' = 'supported'"]
+)
+sql(f"insert into {table} (id, at) select n, timestamp_micros(1700000000000000 + n * 40000000000) from (select explode(sequence(1, 50)) as n)")
+
+table = create("constrained", "id bigint not null, amount decimal(12,2) not null", [FEED])
+sql(f"alter table {table} add constraint amount_is_positive check (amount > 0)")
+numbered(table, "n as id, cast(n / 4 as decimal(12,2)) as amount", 1, 60)
+
+table = create("partitioned", "id bigint, site string, day date, at timestamp", [FEED, VECTORS], "partitioned by (site, day, at)")
+sites = ["a/b", "50%", "é", "日本", "a b", "a=b", "x:y", "..", "#1"]
+for at, site in enumerate(sites):
+    sql(f"insert into {table} values ({at}, '{site}', date'2026-01-0{at + 1}', timestamp'2026-01-01 00:00:00.12345{at}')")
+sql(f"insert into {table} values (20, null, null, null)")
+sql(f"delete from {table} where id = 3")
+
+table = create("tracked", "id bigint, name string", ["'delta.enableRowTracking' = 'true'", VECTORS])
+numbered(table, ROW, 1, 100)
+sql(f"update {table} set name = 'changed' where id > 90")
+
+table = create("checkpointed", "id bigint, name string", [FEED, VECTORS, "'delta.checkpointPolicy' = 'v2'", "'delta.checkpointInterval' = '3'"])
+for commit in range(8):
+    numbered(table, ROW, commit * 20, commit * 20 + 30)
+    sql(f"delete from {table} where id = {commit * 20 + 1}")
+
+table = create("timed", "id bigint, name string", [FEED, VECTORS, "'delta.enableInCommitTimestamps' = 'true'"])
+numbered(table, ROW, 1, 50)
+change(table, 1)
+
+table = create(
+    "types",
+    "id int, boo boolean, byt tinyint, sho smallint, lon bigint, flo float, dou double, dec decimal(38,18), str string, bin binary, day date,"
+    " at timestamp, clock timestamp_ntz, arr array<string>, str2 struct<a:int,b:struct<c:double>>, map map<string,bigint>",
+)
+sql(
+    f"insert into {table} values"
+    " (1, true, -128Y, -32768S, -9223372036854775808L, float('nan'), double('-infinity'), 12345678901234567890.123456789012345678, 'é', X'00ff',"
+    " date'0001-01-01', timestamp'0001-01-01 00:00:00', timestamp_ntz'9999-12-31 23:59:59.999999', array('a', null),"
+    " named_struct('a', 1, 'b', named_struct('c', 1.5D)), map('x', 1L, 'y', null)),"
+    " (2, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null),"
+    " (3, false, 0Y, 0S, 0L, float('-0.0'), double('-0.0'), 0, '', X'', date'1582-10-15', timestamp'1900-01-01 00:00:00.000001',"
+    " timestamp_ntz'1970-01-01 00:00:00', array(), named_struct('a', null, 'b', named_struct('c', null)), map())"
+)
+
+table = create("identity", "id bigint generated always as identity, name string", [FEED])
+sql(f"insert into {table} (name) select concat('n', n) from (select explode(sequence(1, 30)) as n)")
+
+table = create("mapped", "id bigint, name string", ["'delta.columnMapping.mode' = 'name'"])
+numbered(table, ROW, 1, 10)
+sql(f"alter table {table} rename column name to `new name`")
+
+table = create("widened", "id int, name string", ["'delta.enableTypeWidening' = 'true'"])
+numbered(table, "cast(n as int) as id, concat('n', n) as name", 1, 10)
+sql(f"alter table {table} alter column id type bigint")
+
+table = create("variant", "id bigint, v variant")
+sql(f"insert into {table} select 1, parse_json('{{\"a\": 1}}')")
+
+# what silver keeps, as somebody else made it
+table = create("merged", "id bigint, name string, amount decimal(12,2), at timestamp, site string, tier string, __position string", [FEED, VECTORS])
+position = "concat('000000/', lpad('0', 20, '0'), '/', lpad('1', 20, '0'))"
+numbered(table, f"n as id, concat('spark ', n) as name, cast(n as decimal(12,2)) as amount, timestamp_seconds(n) as at, 'there' as site, 'none' as tier, {position} as __position", 100, 400)
+sql(f"delete from {table} where id % 10 = 0")
+spark.stop()

@@ -1,0 +1,128 @@
+//! Tables that Spark writes: read by us, written to where we claim it, refused by name where we do not.
+
+use anyhow::{Context, Result, bail};
+use tributary_lake::{Commit, CommitOutcome, WriterOptions};
+use tributary_specs::TableName;
+
+use crate::compare::Comparison;
+use crate::engine::Engine;
+use crate::tables;
+use crate::world::{Kind, World, pipeline};
+
+/// What we do with a table.
+enum Claim {
+    /// We read it, and its change feed where it has one.
+    Read { feed: bool },
+    /// We append the rows of a query, too.
+    Appended(&'static str),
+    /// Silver merges changes into it, too.
+    Merged,
+    /// We read it, and name what keeps us from writing to it.
+    ReadOnly(&'static str),
+    /// We name what keeps us from reading it.
+    Refused(&'static str),
+}
+
+const TABLES: [(&str, &str, Claim); 14] = [
+    ("deletion vectors", "vectors", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
+    ("copy on write", "copied", Claim::Read { feed: true }),
+    (
+        "clustering",
+        "clustered",
+        Claim::Appended(
+            "select value as id, 'ours' as name, arrow_cast(arrow_cast(20000 + value, 'Int32'), 'Date32') as day from generate_series(1, 20)",
+        ),
+    ),
+    (
+        "generated and default columns",
+        "generated",
+        Claim::Appended(
+            "select value as id, arrow_cast(1760000000000000 + value, 'Timestamp(Microsecond, Some(\"UTC\"))') as at from generate_series(100, 120)",
+        ),
+    ),
+    (
+        "constraints",
+        "constrained",
+        Claim::Appended(
+            "select value as id, arrow_cast(concat(value, '.5'), 'Decimal128(12, 2)') as amount from generate_series(100, 120)",
+        ),
+    ),
+    ("partitions", "partitioned", Claim::Read { feed: true }),
+    ("row tracking", "tracked", Claim::ReadOnly("rowTracking")),
+    ("v2 checkpoints", "checkpointed", Claim::Read { feed: true }),
+    ("in-commit timestamps", "timed", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
+    ("types", "types", Claim::Read { feed: false }),
+    ("silver merged into it", "merged", Claim::Merged),
+    ("column mapping", "mapped", Claim::Refused("columnMapping")),
+    ("type widening", "widened", Claim::Refused("typeWidening")),
+    ("variant", "variant", Claim::Refused("variantType")),
+];
+
+/// Lets Spark write its tables, writes to those we claim; returns those that both read.
+pub async fn write(world: &World, comparison: &mut Comparison) -> Result<Vec<Kind>> {
+    let folder = world.path(&TableName::new("foreign", "any")).parent().context("a table without a folder")?.to_owned();
+    std::fs::create_dir_all(&folder)?;
+    Engine::Spark.run("spark_writer.py", &[&folder])?;
+    let mut kinds = Vec::new();
+    for (what, name, claim) in TABLES {
+        let table = TableName::new("foreign", name);
+        let kind = Kind {
+            name: format!("spark's table, {what}"),
+            table: table.clone(),
+            feed_from: Some(1),
+            only: Some(Engine::Spark),
+            encoded_paths: false,
+        };
+        match claim {
+            Claim::Read { feed: true } => kinds.push(kind),
+            Claim::Read { feed: false } => kinds.push(Kind { feed_from: None, ..kind }),
+            Claim::Appended(query) => {
+                append(world, &table, query).await.with_context(|| format!("appending to {table}"))?;
+                kinds.push(kind);
+            }
+            Claim::Merged => {
+                merge(world, &table).await?;
+                kinds.push(kind);
+            }
+            Claim::ReadOnly(feature) => {
+                let refused = world.table(&table).await?.ensure_writable().err().map(|error| error.to_string());
+                named(comparison, &format!("{}, written to", kind.name), feature, refused);
+                kinds.push(Kind { feed_from: None, ..kind });
+            }
+            Claim::Refused(feature) => {
+                let refused = world.lake.table(&table).await.err().map(|error| error.to_string());
+                named(comparison, &kind.name, feature, refused);
+            }
+        }
+    }
+    Ok(kinds)
+}
+
+fn named(comparison: &mut Comparison, what: &str, feature: &str, refused: Option<String>) {
+    match refused {
+        Some(message) if message.contains(feature) => comparison.says(&format!("{what}: we refuse it and name {feature}")),
+        Some(message) => comparison.fail(&format!("{what}: we refuse it without naming {feature}: {message}")),
+        None => comparison.fail(&format!("{what}: we do not refuse it for {feature}")),
+    }
+}
+
+async fn append(world: &World, name: &TableName, query: &str) -> Result<()> {
+    let table = world.table(name).await?;
+    table.ensure_writable()?;
+    let mut writer = table.writer(WriterOptions::default())?;
+    for batch in world.lake.session().sql(query).await?.collect().await? {
+        writer.write(&batch).await?;
+    }
+    match table.commit(Commit { adds: writer.finish().await?, ..Commit::default() }).await? {
+        CommitOutcome::Committed { .. } => Ok(()),
+        other => bail!("{other:?}"),
+    }
+}
+
+/// Two runs of silver, over what is there and over one more batch.
+async fn merge(world: &World, table: &TableName) -> Result<()> {
+    let silver = pipeline("changes", &format!("  - {{ table: {table}, sources: [bronze.changes], keys: [id], policy: scd_type1 }}\n"))?;
+    world.silver(&silver).await?;
+    tables::changes(world, 6).await?;
+    world.silver(&silver).await
+}
