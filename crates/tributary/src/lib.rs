@@ -26,9 +26,11 @@ pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
+#[cfg(feature = "kafka")]
+pub use tributary_bronze::propose_from_topic;
 pub use tributary_bronze::{
     Consumers, Extent, KafkaFinding, KafkaMode, KafkaOptions, OnGap, PartitionBounds, RecordSource, Registries, Requeued, SourceError,
-    SourceRecord, propose_from_file, propose_from_topic,
+    SourceRecord, propose_from_file,
 };
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
