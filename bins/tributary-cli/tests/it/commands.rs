@@ -359,7 +359,8 @@ fn validate_notes_what_only_the_first_records_can_tell() {
     for table in ["silver.orders", "gold.by_status"] {
         assert_eq!(note(table), "not planned before its first run: the columns of `bronze.orders` are not declared");
     }
-    shop.write("pipeline.yml", &PIPELINE.replace("SELECT status,", "SELECT channel AS status,"));
+    let undeclared = PIPELINE.replace("SELECT status,", "SELECT channel AS status,");
+    shop.write("pipeline.yml", &undeclared.replace("    keys: [id]\n", "    keys: [id]\n    partition_by: [channel]\n"));
     let rows = shop.json(&["validate", "-o", "json"]);
     let note = |table: &str| rows.iter().find(|row| row["table"] == table).unwrap()["notes"].as_str().unwrap_or_default().to_owned();
     assert_eq!((note("silver.orders"), note("gold.by_status").contains("no feed declares `channel`")), (String::new(), true));
