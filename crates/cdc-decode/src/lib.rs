@@ -9,6 +9,7 @@ mod connect;
 mod csv;
 mod decoded;
 mod decoder;
+mod encoded;
 mod envelope;
 mod error;
 mod ignored;

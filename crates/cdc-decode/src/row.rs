@@ -105,7 +105,10 @@ pub(crate) fn read_row<'a>(
     found: &mut Found<'a>,
 ) -> Result<(), Halt> {
     found.bare |= !rules.undeclared.is_empty();
-    let mut place = read_in_order(reader, cursor, layout, columns, row, rules, found)?;
+    let mut place = Row::default();
+    while let Some(field) = read_in_order(reader, cursor, layout, columns, row, &mut place, found) {
+        read_field(reader, cursor, field, columns, row, rules, found)?;
+    }
     if place.is_at_end(cursor) {
         return Ok(());
     }
@@ -130,44 +133,38 @@ pub(crate) fn read_row<'a>(
     }
 }
 
-/// Takes fields as long as they come in the layout's order, which is mostly to the last. A column whose field comes as null stays
-/// behind.
+/// Takes fields as long as they come in the layout's order, which is mostly to the last, and have one of the commonest values. A
+/// column whose field comes as null stays behind. Returns a field whose value is to be read in another way.
 #[inline(always)]
-fn read_in_order<'a>(
+fn read_in_order<'l>(
     reader: &mut Reader,
-    cursor: &mut Cursor<'a>,
-    layout: &Layout,
+    cursor: &mut Cursor<'_>,
+    layout: &'l Layout,
     columns: &mut [(String, Column)],
     row: usize,
-    rules: Rules<'_>,
-    found: &mut Found<'a>,
-) -> Result<Row, Halt> {
-    let mut place = Row::default();
+    place: &mut Row,
+    found: &mut Found<'_>,
+) -> Option<&'l Field> {
     if layout.repeats {
-        return Ok(place);
+        return None;
     }
     let mut here = cursor.clone();
-    while let Some(field) = layout.expected(&mut here, &mut place) {
-        if let Some(index) = field.column()
-            && let Some((_, column)) = columns.get_mut(index)
-            && column.len() <= row
-        {
-            if here.is_at(b'n') && here.literal(b"null") {
-                found.see_null(index);
-                layout.nulls(&mut here, &mut place, |index| found.see_null(index));
-                continue;
-            }
-            column.fill(row);
-            if reader.read_quickly(&mut here, &field.wire, column) {
-                continue;
-            }
+    let field = loop {
+        let Some(field) = layout.expected(&mut here, place) else { break None };
+        let Some(index) = field.column() else { break Some(field) };
+        let Some((_, column)) = columns.get_mut(index).filter(|(_, column)| column.len() <= row) else { break Some(field) };
+        if here.is_at(b'n') && here.literal(b"null") {
+            found.see_null(index);
+            layout.nulls(&mut here, place, |index| found.see_null(index));
+            continue;
         }
-        *cursor = here;
-        read_field(reader, cursor, field, columns, row, rules, found)?;
-        here = cursor.clone();
-    }
+        column.fill(row);
+        if !reader.read_quickly(&mut here, &field.wire, column) {
+            break Some(field);
+        }
+    };
     *cursor = here;
-    Ok(place)
+    field
 }
 
 /// Takes the value of a field, whatever it is.

@@ -4,8 +4,9 @@ use tributary_specs::DataType;
 
 use crate::avro::image::{Node, Values, range};
 use crate::column::Column;
+use crate::encoded::decode;
 use crate::number::Decimal;
-use crate::read::{Outcome, Problem, Read, Reader, around, assembled, decode, digits, in_order, push, take, wanted, written};
+use crate::read::{Outcome, Problem, Read, Reader, around, assembled, digits, in_order, push, take, wanted, written};
 use crate::scalar::Scalar;
 use crate::wire::{Form, Wire};
 

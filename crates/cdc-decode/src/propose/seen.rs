@@ -2,9 +2,10 @@
 
 use tributary_specs::{DataType, Encoding};
 
+use crate::encoded::decode;
 use crate::json::{Broken, Cursor, Kind};
 use crate::number::Decimal;
-use crate::read::{decode, significant};
+use crate::read::significant;
 use crate::time::{Moment, Parsed, parse_date, parse_moment};
 use crate::wire::Form;
 
