@@ -55,7 +55,7 @@ pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<Da
 /// What no feed of the run can do.
 #[cfg(feature = "kafka")]
 fn refusal(feeds: &[SourceFeed], options: &Options) -> Option<Error> {
-    crate::run_kafka::check_asked(feeds, options).err()
+    crate::kafka::check_asked(feeds, options).err()
 }
 
 /// Topics are read by none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tributary_cdc_decode::Header;
 use tributary_lake::Lake;
-use tributary_specs::{Decode, Source, SourceFeed};
+use tributary_specs::{Decode, SourceFeed};
 
 use crate::batch::{LaneBatch, Origin};
 use crate::files::{Broken, Content, CutRules, FileRecord, Identified, Identity, Listed, Listing, Slice, Slices, identify, list};
@@ -262,7 +262,10 @@ impl Run<'_> {
                 Err(error) => return Err(given_up(error)),
             };
             if first {
-                check_header(file, &slice, wants, slots).map_err(alone)?;
+                if let Some(header) = &slice.header {
+                    let mut lanes = wants.iter().filter_map(|want| slots[want.slot].running());
+                    lanes.try_for_each(|lane| plan::check_header(&lane.feed, &file.name, header)).map_err(alone)?;
+                }
                 make_ready(self.lake, wants, slots).await;
                 look_into_quarantine(identity.id, &content_text, wants, slots, batches).await;
                 name_columns(&slice, wants, slots, batches);
@@ -375,26 +378,6 @@ fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &I
         }
     }
     wants
-}
-
-/// A CSV file without any declared column is of another kind, or its fields are parted otherwise.
-fn check_header(file: &Listed, slice: &Slice, wants: &[Want], slots: &[Slot]) -> Result<()> {
-    let Some(header) = &slice.header else { return Ok(()) };
-    let lanes = wants.iter().filter_map(|want| slots[want.slot].running());
-    for feed in lanes.map(|lane| &lane.feed).filter(|feed| feed.decode == Decode::Csv && !feed.columns.is_empty()) {
-        let Source::Files(source) = &feed.source else { continue };
-        if !feed.columns.iter().any(|column| header.contains(&column.name)) {
-            let declared: Vec<&str> = feed.columns.iter().map(|column| column.name.as_str()).collect();
-            let reason = format!(
-                "it names none of the columns that feed {} declares ({}); its fields are taken to be parted by `{}` (csv: delimiter)",
-                feed.name,
-                declared.join(", "),
-                source.csv.delimiter.escape_default(),
-            );
-            return Err(Error::Header { path: file.name.clone(), reason });
-        }
-    }
-    Ok(())
 }
 
 /// Tells the decoders of CSV feeds the columns of the file that follows, and notes those that are declared and not there.

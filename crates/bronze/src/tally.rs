@@ -7,7 +7,6 @@ use tributary_fault::{ExitCode, Fault, chain};
 use tributary_specs::{Column, DatasetReport, PassedGap, ReportedError, Status, TableName};
 
 use crate::options::Extent;
-use crate::plan::unrouted_note;
 use crate::{Error, Result};
 
 /// Records of one batch, or of a run.
@@ -177,4 +176,13 @@ fn reported(error: &Error, exit: ExitCode) -> ReportedError {
         message.push_str(&format!(" (next: {command})"));
     }
     ReportedError { code: error.code().to_string(), message, exit_code: exit.code() }
+}
+
+/// Records of no feed, by topic, as a note says it.
+fn unrouted_note(topics: &BTreeMap<String, u64>) -> String {
+    let mut most: Vec<_> = topics.iter().collect();
+    most.sort_by(|left, right| right.1.cmp(left.1).then(left.0.cmp(right.0)));
+    let named: Vec<_> = most.iter().take(5).map(|(topic, records)| format!("{topic} ({records})")).collect();
+    let more = if most.len() > 5 { format!(" and {} more", most.len() - 5) } else { String::new() };
+    format!("records of no feed, by topic: {}{more}", named.join(", "))
 }

@@ -241,6 +241,15 @@ impl Client {
         Error::KafkaRefused { bootstrap, doing: doing.to_owned(), reason: self.cluster.redact(reason) }
     }
 
+    /// Why nothing comes: the trouble there is, or else this.
+    pub(crate) fn silent(&self, doing: &str, waited: Duration, otherwise: &str) -> Error {
+        match self.shared.trouble() {
+            Some(trouble) if trouble.refused => self.refused(doing, &trouble.reason),
+            Some(trouble) => self.away(doing, waited, &trouble.reason),
+            None => self.away(doing, waited, otherwise),
+        }
+    }
+
     pub(crate) fn away(&self, doing: &str, waited: Duration, reason: &str) -> Error {
         let bootstrap = self.cluster.bootstrap.clone();
         Error::KafkaAway { bootstrap, doing: doing.to_owned(), seconds: waited.as_secs(), reason: self.cluster.redact(reason) }

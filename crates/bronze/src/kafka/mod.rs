@@ -25,4 +25,4 @@ pub(crate) use client::{Client, Next, Patience, Pieces};
 pub(crate) use cluster::{Cluster, Limits, WINDOW};
 pub(crate) use place::{Place, places_of};
 pub(crate) use poller::{Piece, Target};
-pub(crate) use topics::{Wanted, route};
+pub(crate) use topics::{Wanted, check_asked, route};

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use tributary_specs::{KafkaSource, SourceFeed};
+use tributary_specs::{KafkaSource, Source, SourceFeed};
 
-use crate::plan::wildcard;
+use crate::options::{KafkaMode, Options};
+use crate::plan::{self, wildcard};
 use crate::{Error, Result};
 
 /// The topics a feed asks for.
@@ -46,6 +47,23 @@ impl Wanted {
             || !topic.starts_with("__")
                 && (self.topics.iter().any(|wanted| wildcard(wanted, topic))
                     || self.pattern.as_ref().is_some_and(|pattern| pattern.is_match(topic)))
+    }
+}
+
+/// Whether the feeds that are run can read the partitions that were asked for at all.
+pub(crate) fn check_asked(feeds: &[SourceFeed], options: &Options) -> Result<()> {
+    if plan::is_asked(&options.kafka) && matches!(options.kafka.mode, KafkaMode::Continuous(_)) {
+        return Err(Error::Range { place: "a range of offsets".to_owned(), reason: "only a run that ends reads one".to_owned() });
+    }
+    let mut wanted = Vec::new();
+    for feed in feeds.iter().filter(|feed| options.runs(feed)) {
+        if let Source::Kafka(source) = &feed.source {
+            wanted.push(Wanted::of(feed, source)?);
+        }
+    }
+    match plan::asked(&options.kafka).find(|(topic, _)| !wanted.iter().any(|wanted| wanted.takes(topic))) {
+        Some((topic, _)) => Err(Error::Range { place: format!("topic `{topic}`"), reason: "no feed that is run reads it".to_owned() }),
+        None => Ok(()),
     }
 }
 

@@ -10,9 +10,9 @@ use tributary_cdc_decode::{Header, Record, propose_csv};
 use tributary_specs::{CsvOptions, FileFormat, FileSource};
 
 use super::{name_of, none, of_records};
+use crate::Result;
 use crate::files::{CsvCutter, Dialect, Field, KafkaLine, split};
 use crate::headers::lent;
-use crate::{Error, Result};
 
 /// No more of a file is looked at.
 const BYTES_MAX: u64 = 64 << 20;
@@ -21,7 +21,7 @@ const BYTES_MAX: u64 = 64 << 20;
 /// `None` = told by the file's name and first line. `.gz` is gunzipped.
 ///
 /// # Errors
-/// [`Error::NoProposal`] when the file cannot be read or holds no row.
+/// [`crate::Error::NoProposal`] when the file cannot be read or holds no row.
 pub fn propose_from_file(path: &Path, format: Option<FileFormat>, records_max: usize) -> Result<String> {
     let shown = path.display().to_string();
     let bytes = read(path).map_err(|error| none(&shown, &error.to_string()))?;
@@ -124,22 +124,20 @@ fn record<'a>(line: &'a KafkaLine, headers: &'a [Header<'a>]) -> Record<'a> {
     }
 }
 
-impl Error {
-    /// Of a file that nothing can be proposed from.
-    #[cfg(test)]
-    fn reason(&self) -> &str {
-        match self {
-            Self::NoProposal { reason, .. } => reason,
-            _ => "",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::Error;
+
+    /// Why nothing can be proposed.
+    fn reason(error: &Error) -> &str {
+        match error {
+            Error::NoProposal { reason, .. } => reason,
+            other => panic!("{other}"),
+        }
+    }
 
     fn proposed(name: &str, content: &[u8]) -> Result<String> {
         let folder = tempfile::tempdir().unwrap();
@@ -180,8 +178,8 @@ mod tests {
             ("a.jsonl", b"not json\n", "none of the first records is a row"),
             ("a.csv", b"", "there is no header line"),
         ] {
-            assert_eq!(proposed(name, content).unwrap_err().reason(), reason, "{name}");
+            assert_eq!(self::reason(&proposed(name, content).unwrap_err()), reason, "{name}");
         }
-        assert!(propose_from_file(Path::new("/nowhere/a.jsonl"), None, 1).unwrap_err().reason().contains("o such file"));
+        assert!(reason(&propose_from_file(Path::new("/nowhere/a.jsonl"), None, 1).unwrap_err()).contains("o such file"));
     }
 }
