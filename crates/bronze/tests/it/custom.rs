@@ -12,13 +12,13 @@ use crate::world::{BAD_INPUT, World, code_of, exit_of, feed};
 
 /// A source in memory: partitions of records, the earliest position it still has, and holes where a record is none.
 #[derive(Debug, Default)]
-struct Memory {
+pub struct Memory {
     partitions: Mutex<Vec<(i64, Vec<Option<Value>>)>>,
     unruly: bool,
 }
 
 impl Memory {
-    fn with(partitions: Vec<(i64, Vec<Option<Value>>)>) -> Arc<Self> {
+    pub fn with(partitions: Vec<(i64, Vec<Option<Value>>)>) -> Arc<Self> {
         Arc::new(Self { partitions: Mutex::new(partitions), unruly: false })
     }
 

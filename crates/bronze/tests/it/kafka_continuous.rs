@@ -1,5 +1,6 @@
 //! Rounds of continuous runs: processes that share a group.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,12 @@ async fn until_rows(processes: &[&Process], feeds: &[SourceFeed], rows: usize) -
         assert!(Instant::now() < deadline, "after 60 s {taken:?} of {rows}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// Lets a process have rounds until the table holds as many rows as there are ids, which must be these.
+async fn until_table_holds(process: &Process, feeds: &[SourceFeed], expected: Range<i64>) {
+    until_rows(&[process], feeds, expected.clone().count()).await;
+    assert_eq!(ids(&process.world, "bronze.a").await, expected.collect::<Vec<_>>());
 }
 
 fn feeds() -> [SourceFeed; 1] {
@@ -118,8 +125,7 @@ async fn a_fenced_commit_is_given_up_and_reading_goes_on_from_the_tables_positio
     let report = process.round(&feeds()).await;
     assert_eq!((report.error, report.rows_out, report.conflicts), (None, 0, 1));
     broker.send("t", 0, 6..8);
-    until_rows(&[&process], &feeds(), 8).await;
-    assert_eq!(ids(&world, "bronze.a").await, (0..8).collect::<Vec<_>>());
+    until_table_holds(&process, &feeds(), 0..8).await;
 }
 
 #[tokio::test]
@@ -135,8 +141,7 @@ async fn a_broker_that_goes_away_is_said_and_waited_for() {
     assert!(report.notes.iter().any(|note| note.contains("going on trying")), "{:?}", report.notes);
     broker.cluster.broker_up(1).unwrap();
     broker.send("t", 0, 3..5);
-    until_rows(&[&process], &feeds(), 5).await;
-    assert_eq!(ids(&world, "bronze.a").await, (0..5).collect::<Vec<_>>());
+    until_table_holds(&process, &feeds(), 0..5).await;
 }
 
 #[tokio::test]
@@ -148,8 +153,7 @@ async fn a_topic_that_appears_later_is_taken_up_by_a_later_round() {
     until_rows(&[&process], &feeds, 3).await;
     broker.add_topic("t.b", 2);
     broker.send("t.b", 1, 3..6);
-    until_rows(&[&process], &feeds, 6).await;
-    assert_eq!(ids(&world, "bronze.a").await, (0..6).collect::<Vec<_>>());
+    until_table_holds(&process, &feeds, 0..6).await;
 }
 
 /// Ends the run as soon as something was read.
@@ -180,6 +184,5 @@ async fn a_round_that_is_told_to_end_commits_what_it_has_read_and_the_next_run_g
     assert!(taken > 0 && taken < 500 && u64::try_from(taken).unwrap() == report.rows_out, "{taken}");
     drop(process);
     let process = Process::new(&world, &broker);
-    until_rows(&[&process], &feeds(), 500).await;
-    assert_eq!(ids(&world, "bronze.a").await, (0..500).collect::<Vec<_>>());
+    until_table_holds(&process, &feeds(), 0..500).await;
 }

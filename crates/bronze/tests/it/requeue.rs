@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
-use tributary_bronze::{PartitionBounds, RecordSource, Requeued, SourceError, SourceRecord, requeue};
+use tributary_bronze::{Requeued, requeue};
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
 use tributary_specs::{DataType, SchemaPolicy, SourceFeed, Status};
 use tributary_testkit::{KillPoints, Rule, ScriptedFault, crash};
 
+use crate::custom::Memory;
 use crate::world::{World, feed, json_lines, record};
 
 /// A change of MySQL's `stock`, as Debezium sends it: offset 1 is the code that no integer holds, between two that are.
@@ -165,32 +165,6 @@ async fn a_record_that_bronze_has_not_read_past_is_left_to_the_next_run() {
     assert_eq!(world.columns("bronze.a", &["id"]).await, [json!(["0"]), json!(["1"]), json!(["two"])]);
 }
 
-/// A source in memory whose second of three records is `"two"`.
-#[derive(Debug, Default)]
-struct Memory;
-
-#[async_trait]
-impl RecordSource for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    async fn partitions(&self) -> Result<Vec<PartitionBounds>, SourceError> {
-        Ok(vec![PartitionBounds { partition: 0, earliest: 0, end: 3 }])
-    }
-
-    async fn read(&self, _partition: i32, from: i64, until: i64, max: usize) -> Result<Vec<SourceRecord>, SourceError> {
-        let values = [r#"{"id":1}"#, r#"{"id":"two"}"#, r#"{"id":3}"#];
-        let record = |position: i64| SourceRecord {
-            topic: "m".into(),
-            position,
-            value: Some(values[usize::try_from(position).unwrap()].as_bytes().to_vec()),
-            ..SourceRecord::default()
-        };
-        Ok((from..until).map(record).take(max).collect())
-    }
-}
-
 #[tokio::test]
 async fn a_record_of_a_source_with_offsets_lands_at_its_offset() {
     let world = World::new();
@@ -199,7 +173,8 @@ async fn a_record_of_a_source_with_offsets_lands_at_its_offset() {
         "columns": [{"name": "id", "type": "long"}],
     }));
     let mut options = world.options();
-    options.sources = vec![Arc::new(Memory)];
+    let records = [json!({"id": 1}), json!({"id": "two"}), json!({"id": 3})];
+    options.sources = vec![Memory::with(vec![(0, records.map(Some).into())])];
     let report = world.run_with(std::slice::from_ref(&source), &options).await.remove(0);
     assert_eq!((report.rows_out, report.rows_quarantined), (2, 1), "{report:?}");
     source.columns[0].data_type = DataType::String;
