@@ -181,7 +181,7 @@ settings! {
         example: "silver.orders",
         value_name: "TABLE",
         group: Group::Selection,
-        programs: &[Program::Run, Program::Setup, Program::Bronze, Program::Silver, Program::Gold],
+        programs: Program::CHOOSES,
     }
 
     /// Most files of one batch of a file feed.
@@ -189,7 +189,7 @@ settings! {
         default: Some("1000"),
         value_name: "N",
         group: Group::Amount,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// Most bytes of one batch of a feed; the file or record that crosses it is still taken.
@@ -197,7 +197,7 @@ settings! {
         example: "1GiB",
         value_name: "SIZE",
         group: Group::Amount,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// Most records of one batch of a feed; the file that crosses it is still taken whole.
@@ -205,7 +205,7 @@ settings! {
         example: "1000000",
         value_name: "N",
         group: Group::Amount,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// Most memory for rows in flight; larger work spills to disk or goes in slices.
@@ -243,7 +243,7 @@ settings! {
         default: Some("0"),
         value_name: "VERSION",
         group: Group::Time,
-        programs: &[Program::Run, Program::Silver, Program::Gold],
+        programs: Program::DATASETS,
     }
 
     /// Offsets of topic partitions to start from, `topic:partition=offset`, honoured only while the table has no position of them.
@@ -255,7 +255,7 @@ settings! {
         example: "shop.orders:0=1200",
         value_name: "OFFSETS",
         group: Group::Time,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// Offsets of topic partitions to end before, `topic:partition=offset`; otherwise what the broker holds when the run begins.
@@ -266,7 +266,7 @@ settings! {
         example: "shop.orders:0=5000",
         value_name: "OFFSETS",
         group: Group::Time,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// The instant that `current_date` and `current_timestamp` mean in silver and gold queries, so that a replay gives the same rows; otherwise the start of the run.
@@ -284,7 +284,7 @@ settings! {
         default: Some("stop"),
         value_name: "CHOICE",
         group: Group::Time,
-        programs: &[Program::Run, Program::Bronze],
+        programs: Program::FEEDS,
     }
 
     /// Write the run report, a JSON document, to this file; also when the run fails.

@@ -180,6 +180,12 @@ impl Program {
     ];
     /// Those that move data.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
+    /// Those that run feeds.
+    pub(crate) const FEEDS: &'static [Self] = &[Self::Run, Self::Bronze];
+    /// Those that run silver or gold datasets.
+    pub(crate) const DATASETS: &'static [Self] = &[Self::Run, Self::Silver, Self::Gold];
+    /// Those that can be told to leave datasets out.
+    pub(crate) const CHOOSES: &'static [Self] = &[Self::Run, Self::Setup, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that reach for sources.
     pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Bronze];
     /// Those that reach for brokers and registries.
