@@ -164,15 +164,20 @@ fn kafka() -> impl Strategy<Value = KafkaSource> {
     )
 }
 
+/// Where the rows that a dataset refuses are kept, what catalogues show, and properties.
+fn notes() -> impl Strategy<Value = (Option<TableName>, Option<String>, BTreeMap<String, String>)> {
+    (option::of(table_name()), maybe_text(), properties())
+}
+
 fn feed() -> impl Strategy<Value = SourceFeed> {
     let decode =
         prop::sample::select(vec![Decode::Debezium, Decode::DebeziumFlattened, Decode::Json, Decode::Csv, Decode::Avro, Decode::Raw]);
     let policy = prop::sample::select(vec![SchemaPolicy::Freeze, SchemaPolicy::Add, SchemaPolicy::Widen, SchemaPolicy::Rescue]);
     let identity = prop::sample::select(vec![ReplicaIdentity::Default, ReplicaIdentity::Full]);
     let head = (text(), table_name(), source(), decode, vec(column(), 0..3), texts());
-    let tail = (policy, identity, texts(), texts(), option::of(table_name()), maybe_text(), properties());
+    let tail = (policy, identity, texts(), texts(), notes());
     (head, tail).prop_map(|((name, table, source, decode, columns, keys), tail)| {
-        let (schema_policy, replica_identity, partition_by, cluster_by, quarantine, comment, properties) = tail;
+        let (schema_policy, replica_identity, partition_by, cluster_by, (quarantine, comment, properties)) = tail;
         SourceFeed {
             name,
             table,
@@ -216,11 +221,11 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     let checks = vec((text(), text()).prop_map(|(name, expression)| Check { name, expression }), 0..2);
     let head = (table_name(), vec(table_name(), 0..3), maybe_text(), texts(), texts(), policy(), deletes, selection(), ignore, null_keys);
     let middle = (maybe_text(), maybe_text(), maybe_text(), vec(column(), 0..2), expectations(), checks);
-    let tail = (texts(), texts(), option::of(table_name()), maybe_text(), properties());
+    let tail = (texts(), texts(), notes());
     (head, middle, tail).prop_map(|(head, middle, tail)| {
         let (table, sources, select, keys, sequence_by, policy, deletes, columns, ignore_null_updates, null_keys) = head;
         let (update_when, delete_when, insert_when, schema, expectations, checks) = middle;
-        let (partition_by, cluster_by, quarantine, comment, properties) = tail;
+        let (partition_by, cluster_by, (quarantine, comment, properties)) = tail;
         SilverSpec {
             table,
             sources,
@@ -250,9 +255,9 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
 fn gold() -> impl Strategy<Value = GoldSpec> {
     let refresh = prop::sample::select(vec![Refresh::Auto, Refresh::Incremental, Refresh::Full]);
     let head = (table_name(), text(), vec(table_name(), 0..3), refresh, vec(column(), 0..2), expectations());
-    let tail = (texts(), texts(), texts(), option::of(table_name()), maybe_text(), properties());
+    let tail = (texts(), texts(), texts(), notes());
     (head, tail).prop_map(|((table, query, sources, refresh, schema, expectations), tail)| {
-        let (partition_by, cluster_by, zorder_by, quarantine, comment, properties) = tail;
+        let (partition_by, cluster_by, zorder_by, (quarantine, comment, properties)) = tail;
         GoldSpec {
             table,
             query,
