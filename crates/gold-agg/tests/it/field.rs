@@ -108,6 +108,19 @@ async fn a_null_in_a_column_declared_not_null_stops_the_view_and_asks_for_a_pers
 }
 
 #[tokio::test]
+async fn a_sum_that_grows_too_large_stops_the_view_and_names_the_column() -> Result<()> {
+    let world = World::new();
+    world.append("silver.t", &frame!("region: string | amount: long\n N | 9223372036854775807\n N | 1\n S | 2")).await?;
+    for query in ["SELECT region, sum(amount) AS total FROM silver.t GROUP BY region", "SELECT sum(amount) AS total FROM silver.t"] {
+        let error = world.run(&GoldSpec::new(name("gold.g"), query)).await.unwrap_err();
+        assert_eq!(ExitCode::of(error.class()), ExitCode::BadInput, "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains("amount") && said.contains("too large") && !said.contains("922"), "{said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_input_made_again_is_read_anew_with_fewer_as_many_and_more_versions() -> Result<()> {
     for versions in 1..=3 {
         let (store, spec) = viewed_twice().await?;
