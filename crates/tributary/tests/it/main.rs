@@ -6,6 +6,7 @@ mod documents;
 mod gaps;
 mod lake;
 mod meanings;
+mod ops;
 mod setup;
 mod shop;
 mod stream;
