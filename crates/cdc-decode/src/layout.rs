@@ -185,41 +185,47 @@ impl Layout {
 
     /// Of these fields.
     pub(crate) fn new(fields: Vec<Field>) -> Self {
-        let mut new = Self { fields, ..Self::default() };
-        new.settle();
+        let mut new = Self::default();
+        fields.into_iter().for_each(|field| new.push(field));
         new
     }
 
     /// Sets a field, new or known by its name.
     pub(crate) fn set(&mut self, field: Field) {
-        match self.fields.iter_mut().find(|known| known.name == field.name) {
-            Some(known) => *known = field,
-            None => self.fields.push(field),
+        match self.fields.iter().position(|known| known.name == field.name) {
+            Some(at) => {
+                self.repeats |= self.has_column_of(&field, at);
+                self.fields[at] = Field { token: Field::token(at == 0, &field.name), ..field };
+            }
+            None => self.push(field),
         }
-        self.settle();
     }
 
     /// Adds fields and puts all into another order.
     pub(crate) fn arrange(&mut self, more: Vec<Field>, place: impl FnMut(&Field) -> usize) {
-        self.fields.extend(more);
-        self.fields.sort_by_cached_key(place);
-        self.settle();
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.extend(more);
+        fields.sort_by_cached_key(place);
+        *self = Self::new(fields);
     }
 
-    fn settle(&mut self) {
-        self.null_text.clear();
-        self.null_ends.clear();
-        let mut columns: Vec<usize> = self.fields.iter().filter_map(Field::column).collect();
-        columns.sort_unstable();
-        self.repeats = columns.windows(2).any(|pair| pair.first() == pair.last());
-        for (at, field) in self.fields.iter_mut().enumerate() {
-            field.token = Field::token(at == 0, &field.name);
-            self.null_text.push(b',');
-            write_text(field.name.as_bytes(), &mut self.null_text);
-            self.null_text.extend_from_slice(b":null");
-            self.null_ends.push(self.null_text.len());
-        }
+    fn push(&mut self, field: Field) {
+        let at = self.fields.len();
+        self.repeats |= self.has_column_of(&field, at);
+        // The brace comes last again.
+        self.null_text.pop();
+        self.null_text.push(b',');
+        write_text(field.name.as_bytes(), &mut self.null_text);
+        self.null_text.extend_from_slice(b":null");
+        self.null_ends.push(self.null_text.len());
         self.null_text.push(b'}');
+        self.fields.push(Field { token: Field::token(at == 0, &field.name), ..field });
+    }
+
+    /// Whether a field that is to stand at a place is of the column of another.
+    fn has_column_of(&self, field: &Field, place: usize) -> bool {
+        let column = field.column();
+        column.is_some() && self.fields.iter().enumerate().any(|(at, known)| at != place && known.column() == column)
     }
 
     /// Whether these are the columns of a signal table.
