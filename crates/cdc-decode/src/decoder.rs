@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
 use arrow_array::{Array, RecordBatch};
-use tributary_specs::{Column as Spec, DataType, Decode, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+use tributary_specs::{Column as Spec, DataType, Decode, Encoding, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 
 use crate::avro::Avro;
 use crate::batch::{self, Ours};
@@ -24,6 +26,7 @@ use crate::record::Record;
 use crate::row::{Found, Halt};
 use crate::system;
 use crate::table::{Misfit, Placement, Table};
+use crate::time::DAY;
 use crate::wire::Wire;
 use crate::words::same;
 use crate::wrapped::{NewPlan, Plans};
@@ -489,6 +492,12 @@ impl Decoder {
         for name in std::mem::take(&mut self.table.misnamed) {
             note(&format!("field {name} cannot be a column of its own, kept in _rescued_data"), 1);
         }
+        for spec in &self.table.specs {
+            note(
+                &format!("column {}: moments before 1971 or after 2100; is its encoding right?", spec.name),
+                far_moments(spec, &decoded.batch),
+            );
+        }
         let undeclared = self.table.specs.iter().zip(&self.table.undeclared).filter(|(_, undeclared)| **undeclared);
         for (spec, _) in undeclared {
             let Some(array) = decoded.batch.column_by_name(&spec.name) else { continue };
@@ -499,6 +508,15 @@ impl Decoder {
             );
         }
     }
+}
+
+/// How many moments of a column whose unit was declared lie where a wrong unit puts them.
+fn far_moments(spec: &Spec, batch: &RecordBatch) -> u64 {
+    const PLAUSIBLE: std::ops::Range<i64> = 365 * DAY..47_847 * DAY;
+    let counted = matches!(spec.encoding, Some(Encoding::Millis | Encoding::Micros | Encoding::Nanos));
+    let moments =
+        batch.column_by_name(&spec.name).filter(|_| counted).and_then(|array| array.as_primitive_opt::<TimestampMicrosecondType>());
+    moments.map_or(0, |moments| moments.iter().flatten().filter(|micros| !PLAUSIBLE.contains(micros)).count() as u64)
 }
 
 /// Adds a declared column.
