@@ -189,7 +189,8 @@ impl Lake {
     ///
     /// # Errors
     /// [`Error::Unsupported`] when it cannot be written to; store errors.
-    pub async fn bring_up_to_date(&self, mut table: Table, spec: &TableSpec) -> Result<Table> {
+    pub async fn bring_up_to_date(&self, table: Table, spec: &TableSpec) -> Result<Table> {
+        let mut table = table;
         for _ in 0..TRIES {
             table.state().ensure_writable(table.name())?;
             let now = self.clock().now().timestamp_millis();

@@ -7,7 +7,10 @@ use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Arr
 use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, RowMarks, Table, WriterOptions};
+use tributary_lake::datafusion::common::runtime::SpawnedTask;
+use tributary_lake::{
+    ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, Result as LakeResult, RowMarks, Table, WriterOptions,
+};
 
 use crate::error::{Error, Result};
 use crate::plan::MergePlan;
@@ -85,6 +88,7 @@ impl<'a> Writes<'a> {
         let kernel = |error| Error::kernel(table, error);
         let write = |source| Error::lake("write to", table, source);
         let rows = self.target.rows(&plan.rows).map_err(kernel)?;
+        let feed = self.feed_of(plan, found, &rows);
         if rows.num_rows() > 0 {
             self.rows.write(&rows).await.map_err(write)?;
         }
@@ -95,24 +99,35 @@ impl<'a> Writes<'a> {
         self.changed.inserted += plan.inserted.len() as u64;
         self.changed.updated += plan.updated.len() as u64;
         self.changed.deleted += plan.deleted.len() as u64;
-        let Some(feed) = &mut self.feed else { return Ok(()) };
-        let (before, after): (Vec<u32>, Vec<u32>) = plan.updated.iter().copied().unzip();
-        let mut changes = vec![
-            (&found.rows, before.as_slice(), "update_preimage"),
-            (&rows, after.as_slice(), "update_postimage"),
-            (&found.rows, plan.deleted.as_slice(), "delete"),
-        ];
-        let rows_change = !plan.updated.is_empty() || !plan.deleted.is_empty();
-        if self.feeds_inserts && (rows_change || !self.one_slice) {
-            changes.push((&rows, plan.inserted.as_slice(), "insert"));
-        }
-        for (from, at, change) in changes {
-            for at in at.chunks(FEED_ROWS) {
-                let batch = change_rows(from, at, change).map_err(kernel)?;
-                feed.write(&batch).await.map_err(write)?;
-            }
+        if let Some(feed) = feed {
+            let written = feed.join().await.map_err(|error| kernel(ArrowError::ExternalError(Box::new(error))))?;
+            self.feed = Some(written.map_err(write)?);
         }
         Ok(())
+    }
+
+    /// Writes the change feed of a slice beside its rows; the task gives the writer back.
+    fn feed_of(&mut self, plan: &MergePlan, found: &Found, rows: &RecordBatch) -> Option<SpawnedTask<LakeResult<ChangeWriter>>> {
+        let mut feed = self.feed.take()?;
+        let (before, after): (Vec<u32>, Vec<u32>) = plan.updated.iter().copied().unzip();
+        let rows_change = !plan.updated.is_empty() || !plan.deleted.is_empty();
+        let told = self.feeds_inserts && (rows_change || !self.one_slice);
+        let inserted = if told { plan.inserted.clone() } else { Vec::new() };
+        let (old, new) = (found.rows.clone(), rows.clone());
+        let changes = [
+            (old.clone(), before, "update_preimage"),
+            (new.clone(), after, "update_postimage"),
+            (old, plan.deleted.clone(), "delete"),
+            (new, inserted, "insert"),
+        ];
+        Some(SpawnedTask::spawn(async move {
+            for (from, at, change) in changes {
+                for at in at.chunks(FEED_ROWS) {
+                    feed.write(&change_rows(&from, at, change)?).await?;
+                }
+            }
+            Ok(feed)
+        }))
     }
 
     /// Takes out the rows that go, and completes everything.
