@@ -17,4 +17,6 @@ pub(crate) use groups::{FileGroup, Group, check, groups};
 pub(crate) use partitions::{Range, Start, start};
 #[cfg(feature = "kafka")]
 pub(crate) use partitions::{asked, is_asked, worth_a_commit};
-pub(crate) use topics::{Topics, wildcard};
+pub(crate) use topics::Topics;
+#[cfg(feature = "kafka")]
+pub(crate) use topics::wildcard;
