@@ -15,6 +15,8 @@ mod kafka_crash;
 #[cfg(feature = "kafka")]
 mod kafka_gaps;
 #[cfg(feature = "kafka")]
+mod kafka_many;
+#[cfg(feature = "kafka")]
 mod kafka_ranges;
 mod overlap;
 mod quarantine;
