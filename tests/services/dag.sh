@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the DAG of dags/ in a real Airflow, on the retail pipeline of the recorded files: once green, once with bronze killed by
 # SIGKILL at its first attempt (retried, then green), once with nothing new (every task skipped), once with a backfill of offsets that no
-# feed reads (refused at once). Ends with one line of counts.
+# feed reads (refused at once), once from an old version of the source for a table that has a position (nothing moves). Ends with one
+# line of counts.
 #   dag.sh [FOLDER OF THE BINARIES], by default $CARGO_TARGET_DIR/debug
 set -euo pipefail
 root="$(cd "$(dirname "$0")/../.." && pwd)"
@@ -63,4 +64,11 @@ turns=4
 export CONF='{"starting_offsets": "elsewhere:0=5", "ending_offsets": "elsewhere:0=9"}'
 expect backfill "$(turn backfill "$binaries")" "bronze=failed gold=upstream_failed silver=upstream_failed"
 grep -q "topic \`elsewhere\`" "$work/backfill.log" || { echo "backfill: the offsets did not reach bronze"; exit 1; }
-echo "airflow: 4 runs of the DAG, 12 tasks: green, killed and retried, skipped, a backfill refused"
+
+turns=5
+export CONF='{"starting_version": 0, "only": "silver.orders"}'
+logs() { find "$work/lake/main" -path '*_delta_log*' -type f | sort | xargs cksum; }
+before="$(logs)"
+expect old-version "$(turn old-version "$binaries")" "bronze=skipped gold=skipped silver=skipped"
+[ "$(logs)" = "$before" ] || { echo "old-version: a table that has a position was written"; exit 1; }
+echo "airflow: 5 runs of the DAG, 15 tasks: green, killed and retried, skipped, a backfill refused, a backfill that moves nothing"
