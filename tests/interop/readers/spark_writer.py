@@ -40,7 +40,7 @@ ROW = "n as id, concat('n', n) as name"
 for name, properties in {"vectors": [FEED, VECTORS], "copied": [FEED, "'delta.enableDeletionVectors' = 'false'"]}.items():
     table = create(name, "id bigint, name string", properties)
     numbered(table, ROW, 1, 200)
-    for generation in range(3):
+    for generation in range(2):
         change(table, generation)
 
 table = create("clustered", "id bigint, name string, day date", [FEED, VECTORS], "cluster by (day, id)")
@@ -59,17 +59,16 @@ numbered(table, "n as id, cast(n / 4 as decimal(12,2)) as amount", 1, 60)
 
 table = create("partitioned", "id bigint, site string, day date, at timestamp", [FEED, VECTORS], "partitioned by (site, day, at)")
 sites = ["a/b", "50%", "é", "日本", "a b", "a=b", "x:y", "..", "#1"]
-for at, site in enumerate(sites):
-    sql(f"insert into {table} values ({at}, '{site}', date'2026-01-0{at + 1}', timestamp'2026-01-01 00:00:00.12345{at}')")
-sql(f"insert into {table} values (20, null, null, null)")
+rows = [f"({at}, '{site}', date'2026-01-0{at + 1}', timestamp'2026-01-01 00:00:00.12345{at}')" for at, site in enumerate(sites)]
+sql(f"insert into {table} values {', '.join(rows)}, (20, null, null, null)")
 sql(f"delete from {table} where id = 3")
 
 table = create("tracked", "id bigint, name string", ["'delta.enableRowTracking' = 'true'", VECTORS])
 numbered(table, ROW, 1, 100)
 sql(f"update {table} set name = 'changed' where id > 90")
 
-table = create("checkpointed", "id bigint, name string", [FEED, VECTORS, "'delta.checkpointPolicy' = 'v2'", "'delta.checkpointInterval' = '3'"])
-for commit in range(8):
+table = create("checkpointed", "id bigint, name string", [FEED, VECTORS, "'delta.checkpointPolicy' = 'v2'", "'delta.checkpointInterval' = '2'"])
+for commit in range(3):
     numbered(table, ROW, commit * 20, commit * 20 + 30)
     sql(f"delete from {table} where id = {commit * 20 + 1}")
 

@@ -53,7 +53,7 @@ const TABLES: [(&str, &str, Claim); 14] = [
     ("in-commit timestamps", "timed", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
     ("types", "types", Claim::Read { feed: false }),
     ("silver merged into it", "merged", Claim::Merged),
-    ("column mapping", "mapped", Claim::Refused("columnMapping")),
+    ("column mapping", "mapped", Claim::Refused("column mapping")),
     ("type widening", "widened", Claim::Refused("typeWidening")),
     ("variant", "variant", Claim::Refused("variantType")),
 ];

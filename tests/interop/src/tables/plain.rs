@@ -105,7 +105,8 @@ async fn times(world: &World) -> Result<Kind> {
         row(3, "2024-02-29T12:34:56.789012"),
         row(4, "9999-12-31T23:59:59.999999"),
         row(5, "0001-01-01T00:00:00.000000"),
-        row(6, "1582-10-10T08:00:00.000001"),
+        // the ten days before it are none in the calendar that Spark's change feed goes through
+        row(6, "1582-10-15T08:00:00.000001"),
         row(7, "1899-12-31T23:45:00.500000"),
         row(8, "2026-03-29T02:30:00.000000"),
         "(9, null, null, null)".to_owned(),
