@@ -7,6 +7,7 @@ mod gaps;
 mod lake;
 mod meanings;
 mod ops;
+mod order;
 mod setup;
 mod shop;
 mod stream;
