@@ -244,6 +244,8 @@ impl Lake {
     pub fn session(&self) -> SessionContext {
         let mut config = SessionConfig::new();
         config.options_mut().execution.parquet.schema_force_view_types = false;
+        // Spark's legacy 96-bit times: in nanoseconds, as they would be read, most years do not fit
+        config.options_mut().execution.parquet.coerce_int96 = Some("us".to_owned());
         SessionContext::new_with_config_rt(config, Arc::clone(&self.inner.runtime))
     }
 

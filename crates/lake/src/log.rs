@@ -8,7 +8,7 @@ use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, is_not_null, or};
 use arrow::json::LineDelimitedWriter;
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use delta_kernel::actions::get_all_actions_schema;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::{Engine, Snapshot, SnapshotRef};
@@ -148,10 +148,11 @@ impl Log {
         })
     }
 
-    /// When the commit file was written, by the store's clock.
+    /// When the commit file was written, by the store's clock, in the milliseconds of Delta's times.
     pub(crate) async fn modified(&self, version: u64) -> Result<DateTime<Utc>> {
         let head = self.store.head(&self.path(version)).await;
-        head.map(|meta| meta.last_modified).map_err(|error| Error::store(format!("looking at version {version} of {}", self.table), error))
+        head.map(|meta| meta.last_modified.trunc_subsecs(3))
+            .map_err(|error| Error::store(format!("looking at version {version} of {}", self.table), error))
     }
 
     /// Which versions are there, by the names in the log.

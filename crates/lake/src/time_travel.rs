@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, SecondsFormat, SubsecRound, TimeDelta, Utc};
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -105,7 +105,7 @@ impl Table {
     async fn timeline(&self, until: Option<u64>) -> Result<Timeline> {
         let failed = |source| Error::store(format!("listing the log of table {}", self.name()), source);
         let files: Vec<_> = self.log().store.list(Some(&self.log().root.clone().join("_delta_log"))).try_collect().await.map_err(failed)?;
-        let commits = files.iter().filter_map(|file| Some((commit_version(&file.location)?, file.last_modified)));
+        let commits = files.iter().filter_map(|file| Some((commit_version(&file.location)?, file.last_modified.trunc_subsecs(3))));
         let commits = commits.filter(|(version, _)| until.is_none_or(|until| *version <= until)).collect();
         Ok(Timeline::new(commits, in_commit_from(self.properties())))
     }
