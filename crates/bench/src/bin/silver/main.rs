@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     let runtime = Runtime::new()?;
     if let ["--run", folder, policy, memory_limit, batch_by_batch] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         let policy = if *policy == "history" { Policy::History } else { Policy::Current };
-        let run = Run { policy, memory_limit: memory_limit.parse()?, batch_by_batch: *batch_by_batch == "1" };
+        let run = Run { policy, feed: true, memory_limit: memory_limit.parse()?, batch_by_batch: *batch_by_batch == "1" };
         return runtime.block_on(ours::run(folder.as_ref(), run));
     }
     let options = options(args)?;
@@ -232,7 +232,7 @@ impl Bench {
         for feed in [false, true] {
             let case = self.case(Order::Random, Spread::Scattered, feed);
             let batches: Vec<Batch> = (0..10).map(|number| Batch { number, ..case.batch }).collect();
-            let run = Run { policy: Policy::Current, memory_limit: case.memory_limit, batch_by_batch: true };
+            let run = Run { policy: Policy::Current, feed, memory_limit: case.memory_limit, batch_by_batch: true };
             let folder = self.runs();
             let prepared = self.prepared(case.shape)?;
 
@@ -291,7 +291,7 @@ impl Bench {
         let folder = self.runs();
         prepared.copy(Part::Lake { feed: case.feed }, &folder)?;
         self.append(&folder, &[case.batch])?;
-        let run = Run { policy: case.shape.policy, memory_limit: case.memory_limit, batch_by_batch: false };
+        let run = Run { policy: case.shape.policy, feed: case.feed, memory_limit: case.memory_limit, batch_by_batch: false };
         let took = ours::measure(&folder, run, &[case.batch])?;
         let name = if case.shape.policy == Policy::History { "ours, scd2" } else { "ours" };
         report::repetition(&format!("{}, {}", case.label(), case.rows_in()), number, name, case.batch.changes, &took);

@@ -38,6 +38,8 @@ impl Policy {
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
     pub policy: Policy,
+    /// Whether the table has a change feed.
+    pub feed: bool,
     /// As of `tributary --memory-limit`.
     pub memory_limit: usize,
     /// One commit for each batch, in one process.
@@ -130,6 +132,9 @@ pub fn measure(folder: &Path, run: Run, batches: &[Batch]) -> Result<Measured> {
         bail!("a run did {outcome:?}; inserted, updated, deleted should be {wanted:?}");
     }
     measured.bytes_written = bytes_written(folder)? - bytes_before;
+    if fs::exists(folder.join(target::SILVER).join("_change_data"))? != run.feed {
+        bail!("a change feed was written to a table without, or none to a table with one");
+    }
     Ok(measured)
 }
 
