@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use tributary_bench::{children_seconds, high_water};
 
 /// What a process took for the events of the topic.
 #[derive(Debug, Clone, Copy)]
@@ -85,21 +86,4 @@ pub fn measure_with(command: &mut Command, beside: impl FnOnce(u32) -> Result<()
 pub fn terminate(id: u32) {
     // one that has ended already cannot be asked
     let _ = Command::new("kill").args(["-s", "TERM", &id.to_string()]).status();
-}
-
-/// `VmHWM` of a process.
-fn high_water(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
-}
-
-/// User and system seconds of the children that have ended, in steps of the kernel's clock (10 ms).
-fn children_seconds() -> Result<f64> {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit(')').next().context("no name in /proc/self/stat")?;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("no times in /proc/self/stat")?.parse::<f64>()?) };
-    Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
 }

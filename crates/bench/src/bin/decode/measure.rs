@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use tributary_bench::high_water;
 
 /// Measurements of one contender's run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,7 +47,8 @@ pub fn measure(run: impl FnOnce() -> Result<(u64, u64, u64)>) -> Result<Measured
     let start = Instant::now();
     let (events, rows, bytes) = run()?;
     let seconds = start.elapsed().as_secs_f64();
-    Ok(Measured { events, rows, bytes, seconds, cpu_seconds: cpu_seconds()? - cpu, peak_bytes: peak_bytes()? })
+    let peak_bytes = high_water(std::process::id()).context("no peak in /proc")?;
+    Ok(Measured { events, rows, bytes, seconds, cpu_seconds: cpu_seconds()? - cpu, peak_bytes })
 }
 
 /// Time this process (one thread) has spent on a core.
@@ -55,11 +57,4 @@ fn cpu_seconds() -> Result<f64> {
     let nanos: u64 = stat.split_whitespace().next().context("no time in /proc")?.parse()?;
     #[allow(clippy::cast_precision_loss)]
     Ok(nanos as f64 / 1e9)
-}
-
-fn peak_bytes() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).context("no peak in /proc")?;
-    let kilobytes: u64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
-    Ok(kilobytes * 1024)
 }

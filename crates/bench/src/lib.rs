@@ -1,0 +1,23 @@
+//! What the benchmarks share: what processes take of the machine, as the kernel counts it.
+
+use anyhow::{Context, Result};
+
+/// The most memory a process has had at once, in bytes (`VmHWM`); none once it has ended.
+pub fn high_water(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// User and system seconds of the children that have ended, in steps of the kernel's clock (10 ms).
+///
+/// # Errors
+/// When `/proc` does not say.
+pub fn children_seconds() -> Result<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit(')').next().context("no name in /proc/self/stat")?;
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("no times in /proc/self/stat")?.parse::<f64>()?) };
+    Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
+}
