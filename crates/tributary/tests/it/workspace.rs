@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tributary-cdc-decode", &["tributary-fault", "tributary-specs"]),
     ("tributary-testkit", &["tributary-specs"]),
     ("tributary-workspace-hack", &[]),
+    ("tributary-pipeline-sql", &["tributary-fault", "tributary-specs", "tributary-testkit"]),
     ("tributary-lake", &["tributary-fault", "tributary-specs", "tributary-testkit", "tributary-workspace-hack"]),
     ("tributary-spark-sql", &["tributary-fault", "tributary-specs", "tributary-lake"]),
     ("tributary-bronze", &["tributary-fault", "tributary-specs", "tributary-cdc-decode", "tributary-lake"]),

@@ -1,0 +1,1 @@
+//! Pipeline SQL from the outside.
