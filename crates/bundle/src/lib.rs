@@ -1,0 +1,5 @@
+//! `databricks.yml` and what it includes.
+
+mod error;
+
+pub use error::Error;
