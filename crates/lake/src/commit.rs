@@ -19,6 +19,9 @@ pub struct Commit {
     /// Rows of files of the snapshot that are no longer live; the files stay, with deletion vectors. A file of which no row is left
     /// is removed. Only where [`crate::Table::marks_rows`] says so.
     pub marks: Vec<RowMarks>,
+    /// Files of the snapshot in which rows of its keys were found that stay as they are ([`Reads::Keys`]): who removes rows of them
+    /// breaks the plan, as who removes rows of a file it marks does.
+    pub rests_on: Vec<DataFile>,
     /// Change-feed files. With any of them readers look at nothing else: they hold every change of the commit, inserts included.
     pub changes: Vec<ChangeFile>,
     /// Positions that ride in the commit.

@@ -7,16 +7,18 @@
 //! | anyone | a metadata domain we write | plan again |
 //! | blind append | anything else | go on top of it |
 //! | row-level change | removed or re-vectored a file we remove or mark rows of, data change or not | plan again |
+//! | row-level change | removed rows of a file in which we found rows that stay as they are | plan again |
+//! | row-level change | marked more rows of a file in which we found none of our keys | go on top of it |
 //! | row-level change | added rows that may hold our keys | plan again |
 //! | optimize | touched one of our inputs | plan again |
 //! | reader of everything | added or removed rows | plan again |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion::common::ScalarValue;
 
 use crate::action::{Action, Add};
-use crate::{Commit, Conflict, FileStats, KeyRange, KeyRanges, Reads};
+use crate::{Commit, Conflict, DataFile, FileStats, KeyRange, KeyRanges, Reads};
 
 /// How a race ended for the loser's plan.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,21 +33,42 @@ pub(crate) enum Lost {
 pub(crate) struct Plan<'a> {
     commit: &'a Commit,
     /// Files it removes or marks rows of, as the log spells them.
-    touches: std::collections::BTreeSet<&'a str>,
+    touches: BTreeSet<&'a str>,
+    /// Files in which it found rows that it leaves as they are.
+    rests_on: BTreeSet<&'a str>,
+}
+
+/// What is known of a winner beside its actions.
+pub(crate) struct Winner<'a, S> {
+    pub version: u64,
+    pub actions: &'a [Action],
+    /// Types the statistics of its files.
+    pub stats_of: S,
+    /// Files it added again without a row that the loser's snapshot does not have.
+    pub only_lose: BTreeSet<&'a str>,
+    /// Rows on which the plan rests are in files that are not known any more.
+    pub moved: bool,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn of(commit: &'a Commit) -> Self {
         let files = commit.removes.iter().chain(commit.marks.iter().map(|marks| &marks.file));
-        Self { commit, touches: files.map(|file| file.log_path.as_str()).collect() }
+        let paths = |file: &'a DataFile| file.log_path.as_str();
+        Self { commit, touches: files.map(paths).collect(), rests_on: commit.rests_on.iter().map(paths).collect() }
     }
 
-    /// What the winner's actions do to this plan; none when it can go on top of them. `stats_of` types the winner's statistics.
-    pub(crate) fn after(&self, version: u64, winner: &[Action], stats_of: impl Fn(&Add) -> FileStats) -> Option<Lost> {
-        if let Some(lost) = winner.iter().find_map(|action| self.fenced_by(action)) {
+    /// Whether a commit moves rows on which this plan rests to other files.
+    pub(crate) fn rests_on_what_moves(&self, actions: &[Action]) -> bool {
+        let moves = |action: &Action| matches!(action, Action::Remove(remove) if !remove.data_change && self.rests_on.contains(remove.path.as_str()));
+        actions.iter().any(moves)
+    }
+
+    /// What the winner does to this plan; none when it can go on top of it.
+    pub(crate) fn after<S: Fn(&Add) -> FileStats>(&self, winner: &Winner<'_, S>) -> Option<Lost> {
+        if let Some(lost) = winner.actions.iter().find_map(|action| self.fenced_by(action)) {
             return Some(lost);
         }
-        winner.iter().find_map(|action| self.broken_by(version, action, &stats_of)).map(Lost::Conflict)
+        winner.actions.iter().find_map(|action| self.broken_by(winner, action)).map(Lost::Conflict)
     }
 
     fn fenced_by(&self, action: &Action) -> Option<Lost> {
@@ -54,27 +77,31 @@ impl<'a> Plan<'a> {
         ours.then(|| Lost::Fenced { app_id: txn.app_id.clone(), found: txn.version })
     }
 
-    fn broken_by(&self, version: u64, action: &Action, stats_of: &impl Fn(&Add) -> FileStats) -> Option<Conflict> {
+    fn broken_by<S: Fn(&Add) -> FileStats>(&self, winner: &Winner<'_, S>, action: &Action) -> Option<Conflict> {
+        let version = winner.version;
         match action {
             Action::Metadata(_) => Some(Conflict::Metadata { version }),
             Action::Protocol(_) => Some(Conflict::Protocol { version }),
             Action::DomainMetadata(domain) => {
                 self.commit.domains.contains_key(&domain.domain).then(|| Conflict::Domain { version, domain: domain.domain.clone() })
             }
-            Action::Remove(remove) => self.broken_by_remove(version, &remove.path, remove.data_change),
-            Action::Add(add) => self.broken_by_add(version, add, stats_of),
+            Action::Remove(remove) => self.broken_by_remove(winner, &remove.path, remove.data_change),
+            Action::Add(add) => self.broken_by_add(winner, add),
             Action::CommitInfo(_) | Action::Txn(_) | Action::Cdc(_) => None,
         }
     }
 
-    fn broken_by_remove(&self, version: u64, path: &str, data_change: bool) -> Option<Conflict> {
+    fn broken_by_remove<S>(&self, winner: &Winner<'_, S>, path: &str, data_change: bool) -> Option<Conflict> {
+        let version = winner.version;
         if self.touches.contains(path) {
             return Some(Conflict::FileChanged { version, path: path.to_owned() });
         }
-        (data_change && self.commit.reads == Reads::WholeTable).then(|| Conflict::RowsRemoved { version, path: path.to_owned() })
+        let has_read = self.commit.reads == Reads::WholeTable || self.rests_on.contains(path) || winner.moved;
+        (data_change && has_read).then(|| Conflict::RowsRemoved { version, path: path.to_owned() })
     }
 
-    fn broken_by_add(&self, version: u64, add: &Add, stats_of: &impl Fn(&Add) -> FileStats) -> Option<Conflict> {
+    fn broken_by_add<S: Fn(&Add) -> FileStats>(&self, winner: &Winner<'_, S>, add: &Add) -> Option<Conflict> {
+        let version = winner.version;
         if self.touches.contains(add.path.as_str()) {
             return Some(Conflict::FileChanged { version, path: add.path.clone() });
         }
@@ -83,7 +110,7 @@ impl<'a> Plan<'a> {
             && match &self.commit.reads {
                 Reads::BlindAppend | Reads::Files => false,
                 Reads::WholeTable => true,
-                Reads::Keys(ranges) => may_hold(ranges, &stats_of(add)),
+                Reads::Keys(ranges) => !winner.only_lose.contains(add.path.as_str()) && may_hold(ranges, &(winner.stats_of)(add)),
             };
         matters.then(|| Conflict::RowsAdded { version, path: add.path.clone() })
     }
@@ -124,9 +151,9 @@ pub(crate) fn fenced(commit: &Commit, current: &BTreeMap<String, i64>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::{self, DomainMetadata};
+    use crate::action;
     use crate::file::Said;
-    use crate::{ColumnStats, DataFile, Progress};
+    use crate::{ColumnStats, Progress};
 
     fn file(path: &str) -> DataFile {
         DataFile {
@@ -157,8 +184,15 @@ mod tests {
         FileStats { rows: Some(10), columns: BTreeMap::from([("id".to_owned(), column)]) }
     }
 
-    fn winner(lines: &str) -> Vec<Action> {
-        action::parse(lines.as_bytes()).unwrap()
+    /// What version 7 with these lines does to a plan; it added the files of `only_lose` again with fewer rows.
+    fn after_one(plan: &Commit, lines: &str, only_lose: &[&str]) -> Option<Lost> {
+        let actions = action::parse(lines.as_bytes()).unwrap();
+        let (plan, only_lose) = (Plan::of(plan), only_lose.iter().copied().collect());
+        plan.after(&Winner { version: 7, actions: &actions, stats_of: stats, only_lose, moved: plan.rests_on_what_moves(&actions) })
+    }
+
+    fn after(plan: &Commit, lines: &str) -> Option<Lost> {
+        after_one(plan, lines, &[])
     }
 
     fn add(path: &str, data_change: bool) -> String {
@@ -177,8 +211,8 @@ mod tests {
         let everyone = [Reads::BlindAppend, keys(0, 5), Reads::Files, Reads::WholeTable];
         for reads in &everyone {
             let plan = commit(reads.clone(), &[]);
-            assert_eq!(Plan::of(&plan).after(7, &winner(METADATA), stats), Some(Lost::Conflict(Conflict::Metadata { version: 7 })));
-            assert_eq!(Plan::of(&plan).after(7, &winner(PROTOCOL), stats), Some(Lost::Conflict(Conflict::Protocol { version: 7 })));
+            assert_eq!(after(&plan, METADATA), Some(Lost::Conflict(Conflict::Metadata { version: 7 })));
+            assert_eq!(after(&plan, PROTOCOL), Some(Lost::Conflict(Conflict::Protocol { version: 7 })));
         }
         let changed = Some(Lost::Conflict(Conflict::FileChanged { version: 7, path: "a".to_owned() }));
         let added = Some(Lost::Conflict(Conflict::RowsAdded { version: 7, path: "b".to_owned() }));
@@ -210,7 +244,7 @@ mod tests {
             (commit(Reads::WholeTable, &[]), remove("b", false), None),
         ];
         for (plan, lines, expected) in cases {
-            assert_eq!(Plan::of(&plan).after(7, &winner(&lines), stats).as_ref(), expected, "{:?} after {lines}", plan.reads);
+            assert_eq!(after(&plan, &lines).as_ref(), expected, "{:?} after {lines}", plan.reads);
         }
     }
 
@@ -219,20 +253,39 @@ mod tests {
         let mut plan = commit(Reads::BlindAppend, &[]);
         plan.progress = vec![Progress { app_id: "ours".to_owned(), expected: Some(1), version: 2 }];
         let lines = format!("{METADATA}\n{}", r#"{"txn":{"appId":"ours","version":9}}"#);
-        assert_eq!(Plan::of(&plan).after(7, &winner(&lines), stats), Some(Lost::Fenced { app_id: "ours".to_owned(), found: 9 }));
-        assert_eq!(Plan::of(&plan).after(7, &winner(r#"{"txn":{"appId":"other","version":9}}"#), stats), None);
+        assert_eq!(after(&plan, &lines), Some(Lost::Fenced { app_id: "ours".to_owned(), found: 9 }));
+        assert_eq!(after(&plan, r#"{"txn":{"appId":"other","version":9}}"#), None);
     }
 
     #[test]
     fn a_domain_we_write_conflicts_and_another_does_not() {
         let mut plan = commit(Reads::BlindAppend, &[]);
         plan.domains = BTreeMap::from([("tributary.ledger".to_owned(), Some("{}".to_owned()))]);
-        let domain = |name: &str| {
-            vec![Action::DomainMetadata(DomainMetadata { domain: name.to_owned(), configuration: "{}".to_owned(), removed: false })]
-        };
+        let domain = |name: &str| format!(r#"{{"domainMetadata":{{"domain":"{name}","configuration":"{{}}","removed":false}}}}"#);
         let expected = Lost::Conflict(Conflict::Domain { version: 7, domain: "tributary.ledger".to_owned() });
-        assert_eq!(Plan::of(&plan).after(7, &domain("tributary.ledger"), stats), Some(expected));
-        assert_eq!(Plan::of(&plan).after(7, &domain("delta.rowTracking"), stats), None);
+        assert_eq!(after(&plan, &domain("tributary.ledger")), Some(expected));
+        assert_eq!(after(&plan, &domain("delta.rowTracking")), None);
+    }
+
+    #[test]
+    fn a_file_that_only_loses_rows_breaks_who_changes_it_or_found_rows_in_it() {
+        let again = |path: &str| format!("{}\n{}", remove(path, true), add(path, true));
+        let of_keys =
+            |rests_on: &[&str]| Commit { rests_on: rests_on.iter().map(|path| file(path)).collect(), ..commit(keys(15, 30), &["a"]) };
+        assert_eq!(after_one(&of_keys(&[]), &again("b"), &["b"]), None);
+        let added = Lost::Conflict(Conflict::RowsAdded { version: 7, path: "b".to_owned() });
+        assert_eq!(after_one(&of_keys(&[]), &again("b"), &[]), Some(added), "it may have rows again");
+        let changed = Lost::Conflict(Conflict::FileChanged { version: 7, path: "a".to_owned() });
+        assert_eq!(after_one(&of_keys(&[]), &again("a"), &["a"]), Some(changed));
+        let removed = Some(Lost::Conflict(Conflict::RowsRemoved { version: 7, path: "b".to_owned() }));
+        assert_eq!(after_one(&of_keys(&["b"]), &again("b"), &["b"]), removed);
+        assert_eq!(after_one(&of_keys(&["b"]), &remove("b", true), &[]), removed);
+        assert_eq!(after_one(&of_keys(&["b"]), &remove("b", false), &[]), None, "its rows moved, and are live");
+        let moved_and_gone = format!("{}\n{}", remove("b", false), remove("c", true));
+        let removed_elsewhere = Some(Lost::Conflict(Conflict::RowsRemoved { version: 7, path: "c".to_owned() }));
+        assert_eq!(after_one(&of_keys(&["b"]), &moved_and_gone, &[]), removed_elsewhere, "they may be among those that are gone");
+        let everything = commit(Reads::WholeTable, &["a"]);
+        assert_eq!(after_one(&everything, &again("b"), &["b"]), removed);
     }
 
     #[test]

@@ -16,8 +16,11 @@ use crate::{Difference, delta_schema, protocol};
 /// Says which of our conventions a table was made by; an older number is brought up to date when the table is opened to be written.
 pub(crate) const FORMAT: (&str, &str) = ("tributary.format", "1");
 
+/// Whether commits tell what they did to rows; on in every table of ours that neither its declaration nor the table itself forbids.
+pub(crate) const CHANGE_FEED_ON: &str = "delta.enableChangeDataFeed";
+
 /// On in every table of ours.
-pub(crate) const ALWAYS_ON: [&str; 2] = ["delta.enableChangeDataFeed", "delta.enableInCommitTimestamps"];
+const COMMIT_TIMESTAMPS_ON: &str = "delta.enableInCommitTimestamps";
 
 /// Columns that a change feed adds.
 const CHANGE_FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
@@ -33,10 +36,10 @@ const HONOURED: [&str; 18] = [
     "delta.dataSkippingNumIndexedCols",
     "delta.dataSkippingStatsColumns",
     "delta.deletedFileRetentionDuration",
-    "delta.enableChangeDataFeed",
+    CHANGE_FEED_ON,
     DELETION_VECTORS_ON,
     "delta.enableExpiredLogCleanup",
-    "delta.enableInCommitTimestamps",
+    COMMIT_TIMESTAMPS_ON,
     "delta.isolationLevel",
     "delta.logRetentionDuration",
     "delta.parquet.compression.codec",
@@ -207,8 +210,11 @@ fn configuration(spec: &TableSpec) -> Result<BTreeMap<String, String>, String> {
             RETENTION_OF_POSITIONS => return Err(format!("property `{name}` would make the table forget the positions it has consumed")),
             "delta.columnMapping.mode" if value == "none" => {}
             "delta.checkpointPolicy" if value == "classic" => {}
-            name if ALWAYS_ON.contains(&name) && !on => {
+            COMMIT_TIMESTAMPS_ON if !on => {
                 return Err(format!("property `{name}` is `{value}`, and every table of ours has it on"));
+            }
+            CHANGE_FEED_ON | DELETION_VECTORS_ON if !on && value != "false" => {
+                return Err(format!("property `{name}` is `{value}`, and can be `true` or `false`"));
             }
             DELETION_VECTORS_ON if on && !spec.row_changes => {
                 return Err(format!("property `{name}` is on, but rows of the table are only added"));
@@ -223,7 +229,9 @@ fn configuration(spec: &TableSpec) -> Result<BTreeMap<String, String>, String> {
         }
     }
     let mut configuration = spec.properties.clone();
-    configuration.extend(ALWAYS_ON.iter().map(|name| ((*name).to_owned(), "true".to_owned())));
+    for name in [CHANGE_FEED_ON, COMMIT_TIMESTAMPS_ON] {
+        configuration.entry(name.to_owned()).or_insert_with(|| "true".to_owned());
+    }
     configuration.insert(FORMAT.0.to_owned(), FORMAT.1.to_owned());
     configuration.extend(spec.checks.iter().map(|check| (format!("{}{}", protocol::CONSTRAINT, check.name), check.expression.clone())));
     Ok(configuration)
@@ -277,10 +285,33 @@ pub(crate) fn differences(spec: &TableSpec, state: &State) -> Vec<(Weight, Diffe
     for (name, value) in &spec.properties {
         let has = state.properties.get(name);
         if has != Some(value) {
-            found.push((Weight::Compatible, difference(&format!("property `{name}`"), Some(value.clone()), has.cloned())));
+            found.push((Weight::Compatible, property(name, value, has.map(String::as_str))));
         }
     }
+    let implied = said_otherwise(spec, state).into_iter().filter(|(name, ..)| !spec.properties.contains_key(*name));
+    found.extend(implied.map(|(name, declared, found)| (Weight::Compatible, property(name, declared, Some(found)))));
     found
+}
+
+fn property(name: &str, declared: &str, found: Option<&str>) -> Difference {
+    difference(&format!("property `{name}`"), Some(declared.to_owned()), found.map(str::to_owned))
+}
+
+/// The properties of which a person may decide on a table of ours, as declared: the change feed, unless forbidden; deletion vectors,
+/// where the declaration names them.
+fn declared(spec: &TableSpec) -> Vec<(&'static str, &str)> {
+    let said = |name: &'static str| spec.properties.get(name).map(String::as_str);
+    let vectors = said(DELETION_VECTORS_ON).filter(|_| spec.row_changes);
+    let feed = (CHANGE_FEED_ON, said(CHANGE_FEED_ON).unwrap_or("true"));
+    std::iter::once(feed).chain(vectors.map(|value| (DELETION_VECTORS_ON, value))).collect()
+}
+
+/// Of those the ones of which a table of ours itself says otherwise: name, declared, found.
+pub(crate) fn said_otherwise<'a>(spec: &'a TableSpec, state: &'a State) -> Vec<(&'static str, &'a str, &'a str)> {
+    let configuration = &state.metadata.configuration;
+    let ours = configuration.contains_key(FORMAT.0);
+    let of = |(name, declared): (&'static str, &'a str)| Some((name, declared, configuration.get(name)?.as_str()));
+    declared(spec).into_iter().filter(|_| ours).filter_map(of).filter(|(_, declared, found)| declared != found).collect()
 }
 
 fn difference(what: &str, declared: Option<String>, found: Option<String>) -> Difference {
@@ -330,28 +361,42 @@ fn compare_checks(declared: &[Check], checks: &[Check], found: &mut Vec<(Weight,
     }
 }
 
-/// What brings a table of ours that an older release made up to date: metadata and protocol with what every table of ours has
-/// today, and deletion vectors where `spec` declares them and the table does not say. None when there is nothing to do, or when the
-/// table is not ours.
-pub(crate) fn upgrade(spec: &TableSpec, state: &State, next_version: u64, now_ms: i64) -> Option<(Metadata, Option<Protocol>)> {
-    let made_by_us = state.metadata.configuration.contains_key(FORMAT.0);
-    let mut missing: Vec<_> = ALWAYS_ON.into_iter().filter(|name| !state.is_on(name)).collect();
-    let declared = spec.row_changes && spec.properties.get(DELETION_VECTORS_ON).is_some_and(|value| value == "true");
-    if declared && !state.metadata.configuration.contains_key(DELETION_VECTORS_ON) {
-        missing.push(DELETION_VECTORS_ON);
-    }
-    if !made_by_us || (missing.is_empty() && state.metadata.configuration.get(FORMAT.0).map(String::as_str) == Some(FORMAT.1)) {
-        return None;
-    }
-    let mut metadata = state.metadata.clone();
-    metadata.configuration.insert(FORMAT.0.to_owned(), FORMAT.1.to_owned());
-    for name in missing {
-        metadata.configuration.insert(name.to_owned(), "true".to_owned());
-        if name == "delta.enableInCommitTimestamps" {
-            metadata.configuration.insert("delta.inCommitTimestampEnablementVersion".to_owned(), next_version.to_string());
-            metadata.configuration.insert("delta.inCommitTimestampEnablementTimestamp".to_owned(), now_ms.to_string());
+/// How far a table of ours follows its declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follow {
+    /// Where the table does not say: what an older release could not know of.
+    Unsaid,
+    /// Also where the table says otherwise.
+    All,
+}
+
+/// What brings a table of ours up to date: metadata and protocol with what every table of ours has today, and the change feed and
+/// deletion vectors as declared. None when there is nothing to do, or when the table is not ours.
+pub(crate) fn upgrade(
+    spec: &TableSpec,
+    state: &State,
+    follow: Follow,
+    next_version: u64,
+    now_ms: i64,
+) -> Option<(Metadata, Option<Protocol>)> {
+    let mut configuration = state.metadata.configuration.clone();
+    let format = configuration.insert(FORMAT.0.to_owned(), FORMAT.1.to_owned())?;
+    for (name, value) in declared(spec) {
+        let unsaid = !configuration.contains_key(name);
+        // A table that never had the property needs no word to be without.
+        if (unsaid && value == "true") || (!unsaid && follow == Follow::All) {
+            configuration.insert(name.to_owned(), value.to_owned());
         }
     }
+    if !state.is_on(COMMIT_TIMESTAMPS_ON) {
+        configuration.insert(COMMIT_TIMESTAMPS_ON.to_owned(), "true".to_owned());
+        configuration.insert("delta.inCommitTimestampEnablementVersion".to_owned(), next_version.to_string());
+        configuration.insert("delta.inCommitTimestampEnablementTimestamp".to_owned(), now_ms.to_string());
+    }
+    if format == FORMAT.1 && configuration == state.metadata.configuration {
+        return None;
+    }
+    let metadata = Metadata { configuration, ..state.metadata.clone() };
     let protocol = protocol::grown(&state.protocol, &protocol::needed(&metadata, !state.cluster_columns.is_empty()));
     Some((metadata, protocol))
 }
@@ -407,7 +452,8 @@ mod tests {
         (generated.default, generated.generated) = (Some("1".to_owned()), Some("id".to_owned()));
         let cases = [
             (property("delta.setTransactionRetentionDuration", "interval 1 day"), "would make the table forget the positions"),
-            (property("delta.enableChangeDataFeed", "false"), "every table of ours has it on"),
+            (property("delta.enableInCommitTimestamps", "false"), "every table of ours has it on"),
+            (property("delta.enableChangeDataFeed", "no"), "can be `true` or `false`"),
             (property("delta.columnMapping.mode", "name"), "`delta.columnMapping.mode` = `name` is not honoured"),
             (property("delta.enableRowTracking", "true"), "is not honoured"),
             (property("delta.feature.variantType", "supported"), "is not honoured"),

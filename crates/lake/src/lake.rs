@@ -16,7 +16,7 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::constraints::Rules;
-use crate::create::{self, Weight};
+use crate::create::{self, Follow, Weight};
 use crate::log::Log;
 use crate::log_cache::LogCache;
 use crate::{Clock, CommitOutcome, Error, Ids, RandomIds, Result, Stores, SystemClock, Table, action, transact};
@@ -184,17 +184,32 @@ impl Lake {
     }
 
     /// The table, brought up to date by one commit of metadata and protocol where an older release made it: with what every table of
-    /// ours has today, and with deletion vectors where `spec` declares them and the table does not say. A table that is not ours
-    /// stays as it is.
+    /// ours has today, and with the change feed and deletion vectors as declared where the table does not say. Where it says, it is
+    /// obeyed: see [`Self::bring_to_declaration`]. A table that is not ours stays as it is.
     ///
     /// # Errors
     /// [`Error::Unsupported`] when it cannot be written to; store errors.
     pub async fn bring_up_to_date(&self, table: Table, spec: &TableSpec) -> Result<Table> {
+        self.follow(table, spec, Follow::Unsaid).await
+    }
+
+    /// As [`Self::bring_up_to_date`], and where the table itself turns the change feed or deletion vectors on or off it is changed to
+    /// what is declared.
+    ///
+    /// # Errors
+    /// As [`Self::bring_up_to_date`].
+    pub async fn bring_to_declaration(&self, table: Table, spec: &TableSpec) -> Result<Table> {
+        self.follow(table, spec, Follow::All).await
+    }
+
+    async fn follow(&self, table: Table, spec: &TableSpec, follow: Follow) -> Result<Table> {
         let mut table = table;
         for _ in 0..TRIES {
             table.state().ensure_writable(table.name())?;
             let now = self.clock().now().timestamp_millis();
-            let Some((metadata, protocol)) = create::upgrade(spec, table.state(), table.version() + 1, now) else { return Ok(table) };
+            let Some((metadata, protocol)) = create::upgrade(spec, table.state(), follow, table.version() + 1, now) else {
+                return Ok(table);
+            };
             match transact::commit_metadata(&table, metadata, protocol, now).await? {
                 CommitOutcome::Committed { version } => tracing::info!(table = %spec.name, version, "brought the table up to date"),
                 CommitOutcome::Conflicted(_) | CommitOutcome::Fenced { .. } => {}

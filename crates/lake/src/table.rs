@@ -13,12 +13,15 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use tokio::sync::OnceCell;
-use tributary_specs::{Check, Column, TableName};
+use tributary_specs::{Check, Column, TableName, TableSpec};
 
 use crate::action::Action;
 use crate::log::{Log, Opened};
 use crate::state::State;
-use crate::{Commit, CommitOutcome, DataFile, Error, Lake, Result, align, history, identity, live_files, provider, read_files, transact};
+use crate::{
+    Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, align, create, history, identity, live_files, provider, read_files,
+    transact,
+};
 
 /// What of a table is read.
 #[derive(Debug, Clone, Default)]
@@ -152,6 +155,22 @@ impl Table {
     /// Table properties, constraints left out.
     pub fn properties(&self) -> &BTreeMap<String, String> {
         &self.inner.state.properties
+    }
+
+    /// Whether commits tell what they do to rows.
+    pub fn has_change_feed(&self) -> bool {
+        self.inner.state.is_on(create::CHANGE_FEED_ON)
+    }
+
+    /// Where a table of ours itself turns the change feed or deletion vectors on or off otherwise than declared; a run obeys the table.
+    pub fn said_otherwise(&self, spec: &TableSpec) -> Vec<Difference> {
+        let said = create::said_otherwise(spec, &self.inner.state).into_iter();
+        said.map(|(name, declared, found)| Difference {
+            what: format!("property `{name}`"),
+            declared: Some(declared.to_owned()),
+            found: Some(found.to_owned()),
+        })
+        .collect()
     }
 
     /// What catalogues show of it.

@@ -13,7 +13,7 @@
 //! After any failed put the log is read before anything else, whatever the store said (exists, precondition failed, a rival
 //! write in flight, nothing at all): the commit may be there though no answer came, and it is known by its own `txnId`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,13 +21,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn};
-use crate::conflict::{Lost, Plan, fenced};
+use crate::conflict::{Lost, Plan, Winner, fenced, may_hold};
 use crate::log::Log;
 use crate::marks::{self, Marked};
 use crate::state::State;
 use crate::{
-    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, controls, delta_schema,
-    error, protocol, stats_read, well_formed,
+    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, controls,
+    deletion_vector, delta_schema, error, protocol, stats_read, well_formed,
 };
 
 /// Who we are in the history.
@@ -96,6 +96,7 @@ async fn attempt(table: &Table, commit: &Commit, metadata: Option<(Metadata, Opt
 
 /// One commit on its way into the log.
 struct Race<'a> {
+    table: &'a Table,
     log: &'a Log,
     state: &'a State,
     options: &'a LakeOptions,
@@ -111,6 +112,8 @@ struct Race<'a> {
     has_timestamp: bool,
     /// It may be only the next version, with this timestamp.
     only_at: Option<i64>,
+    /// A winner has moved rows on which the plan rests.
+    moved: bool,
 }
 
 impl<'a> Race<'a> {
@@ -119,6 +122,7 @@ impl<'a> Race<'a> {
         let turned_on =
             metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
         Ok(Self {
+            table,
             log,
             state,
             options: table.lake().options(),
@@ -129,6 +133,7 @@ impl<'a> Race<'a> {
             last_timestamp: last_timestamp(log, state).await?,
             has_timestamp: turned_on || state.is_on(COMMIT_TIMESTAMPS),
             only_at: None,
+            moved: false,
         })
     }
 
@@ -170,7 +175,7 @@ impl<'a> Race<'a> {
                 return Ok(Some(CommitOutcome::Committed { version }));
             }
             let winner = self.log.parse(version, &bytes)?;
-            if let Some(outcome) = self.lost_to(version, &winner)? {
+            if let Some(outcome) = self.lost_to(version, &winner).await? {
                 return Ok(Some(outcome));
             }
             self.last_timestamp = timestamp_of(&winner).max(self.last_timestamp);
@@ -179,15 +184,18 @@ impl<'a> Race<'a> {
         Ok(None)
     }
 
-    fn lost_to(&self, version: u64, winner: &[Action]) -> Result<Option<CommitOutcome>> {
+    async fn lost_to(&mut self, version: u64, winner: &[Action]) -> Result<Option<CommitOutcome>> {
         if let Some(what) = winner
             .iter()
             .find_map(|action| if let Action::Protocol(protocol) = action { protocol::unreadable_protocol(protocol) } else { None })
         {
             return Err(Error::Unsupported { table: self.log.table.clone(), what: format!("{what} (since version {version})") });
         }
-        let stats_of = |add: &Add| stats_read::of_file(add.stats.as_deref(), &add.partition_values, &self.state.schema, &self.log.table);
-        Ok(match Plan::of(self.commit).after(version, winner, stats_of) {
+        let plan = Plan::of(self.commit);
+        self.moved |= plan.rests_on_what_moves(winner);
+        let only_lose = self.only_lose(winner).await?;
+        let stats_of = |add: &Add| self.stats_of(add);
+        Ok(match plan.after(&Winner { version, actions: winner, stats_of, only_lose, moved: self.moved }) {
             None => None,
             Some(Lost::Fenced { .. }) if controls::fencing_off(self.options) => None,
             Some(Lost::Conflict(_)) if controls::no_replan_after_conflict(self.options) => None,
@@ -198,6 +206,34 @@ impl<'a> Race<'a> {
                 Some(CommitOutcome::Fenced { app_id, expected, found: Some(found) })
             }
         })
+    }
+
+    fn stats_of(&self, add: &Add) -> crate::FileStats {
+        stats_read::of_file(add.stats.as_deref(), &add.partition_values, &self.state.schema, &self.log.table)
+    }
+
+    /// The files that the winner added again with every row marked that is marked in the snapshot, where that can matter: they hold no
+    /// row that the snapshot does not have.
+    async fn only_lose<'w>(&self, winner: &'w [Action]) -> Result<BTreeSet<&'w str>> {
+        let mut only_lose = BTreeSet::new();
+        let Reads::Keys(ranges) = &self.commit.reads else { return Ok(only_lose) };
+        let again = winner.iter().filter_map(|action| match action {
+            Action::Add(add) if add.data_change && add.deletion_vector.is_some() && may_hold(ranges, &self.stats_of(add)) => Some(add),
+            _ => None,
+        });
+        for add in again {
+            let live = self.table.live_files().await?;
+            let (Some(file), Some(now)) = (live.iter().find(|file| file.log_path == add.path), &add.deletion_vector) else { continue };
+            let loses = match &file.deletion_vector {
+                None => true,
+                Some(before) if before == now => true,
+                Some(before) => deletion_vector::rows(self.log, before).await?.is_subset(&deletion_vector::rows(self.log, now).await?),
+            };
+            if loses {
+                only_lose.insert(add.path.as_str());
+            }
+        }
+        Ok(only_lose)
     }
 
     /// The commit of version `next`, or none. Asked several times: while it cannot be read, nobody knows whether it is ours.

@@ -1,7 +1,7 @@
 //! One attempt at a keyed table: slices of keys are read, planned and written; one commit at the end takes them all.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{ArrayRef, UInt32Array};
@@ -158,6 +158,8 @@ struct Sums {
     state: StateChanges,
     ranges: KeyRanges,
     whole_table: bool,
+    /// Files of the table in which rows of the keys were found.
+    met: BTreeSet<usize>,
     unknown: BTreeMap<String, u64>,
 }
 
@@ -183,6 +185,7 @@ impl Merge<'_> {
         }
         drop(events);
         self.writes.apply(&planned.plan, &planned.found).await?;
+        self.sums.met.extend(planned.found.places.iter().map(|(file, _)| *file));
         self.sums.add(&planned.plan, &planned.retained, &planned.wanted);
         Ok(None)
     }
@@ -272,8 +275,9 @@ impl Merge<'_> {
     }
 
     async fn commit(self, findings: Findings) -> Result<Ended> {
-        let Self { attempt, intake, slices, state, table, writes, sums, .. } = self;
+        let Self { attempt, intake, slices, state, table, search, writes, sums, .. } = self;
         let changed = writes.changed;
+        let rests_on = sums.met.iter().filter(|file| !writes.changes_file(**file)).map(|file| search.files()[*file].clone()).collect();
         let files = writes.finish().await?;
         let maker = Maker { source: intake.source.name(), version: attempt.to };
         let mut progress = attempt.source_progress(intake.source);
@@ -287,6 +291,7 @@ impl Merge<'_> {
             adds: files.adds,
             removes: files.removes,
             marks: files.marks,
+            rests_on,
             changes: files.changes,
             progress,
             schema: intake.target.grows.then(|| intake.target.columns.clone()),

@@ -20,9 +20,6 @@ use crate::target::Target;
 /// Rows of the change feed that are put together at once.
 const FEED_ROWS: usize = 1 << 16;
 
-/// The property of a table with a change feed.
-const CHANGE_FEED_ON: &str = "delta.enableChangeDataFeed";
-
 /// Files on their way into a commit.
 pub(crate) struct Writes<'a> {
     table: &'a Table,
@@ -73,8 +70,7 @@ impl<'a> Writes<'a> {
         let columns = target.grows.then(|| target.columns.clone());
         let options = WriterOptions { key_columns: keys.to_vec(), columns, ..WriterOptions::default() };
         let rows = table.writer(options.clone()).map_err(|source| Error::lake("write to", table.name(), source))?;
-        let has_feed = table.properties().get(CHANGE_FEED_ON).is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        let feed = has_feed.then(|| table.change_writer_with(&target.columns));
+        let feed = table.has_change_feed().then(|| table.change_writer_with(&target.columns));
         let (gone, changed) = (BTreeMap::new(), Changed::default());
         Ok(Self { table, target, search, options, rows, feed, gone, one_slice, feeds_inserts, changed })
     }
@@ -128,6 +124,11 @@ impl<'a> Writes<'a> {
             }
             Ok(feed)
         }))
+    }
+
+    /// Whether rows of the file with this number go.
+    pub fn changes_file(&self, file: usize) -> bool {
+        self.gone.contains_key(&file)
     }
 
     /// Takes out the rows that go, and completes everything.

@@ -1,6 +1,7 @@
 //! The lake against an object store in memory, with the Delta library as second reader.
 
 mod change_feed;
+mod conflicts;
 mod crash;
 mod deletion_vectors;
 mod foreign;

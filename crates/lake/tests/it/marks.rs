@@ -203,10 +203,11 @@ async fn of_two_that_touch_one_file_the_second_plans_again_and_rows_elsewhere_do
     assert!(matches!(outcome, CommitOutcome::Conflicted(Conflict::FileChanged { .. })), "{outcome:?}");
     let removal = Commit { operation: Operation::Merge, removes: vec![low.clone()], reads: Reads::Files, ..Commit::default() };
     assert!(matches!(stale.commit(removal).await?, CommitOutcome::Conflicted(Conflict::FileChanged { .. })));
-    // Another file: nobody is in the way. A re-vectored file counts as added rows for whoever looked for its keys.
+    // Another file: nobody is in the way. Who found a row in the re-vectored file and left it as it is has lost what it rests on.
     assert!(matches!(stale.commit(by_keys(vec![marks(high, &[4])], 104, 104)).await?, CommitOutcome::Committed { .. }));
-    let outcome = stale.commit(Commit { reads: keys(3, 3), adds: written(&stale, &[ids([3])]).await?, ..Commit::default() }).await?;
-    assert!(matches!(outcome, CommitOutcome::Conflicted(Conflict::RowsAdded { .. })), "{outcome:?}");
+    let adds = written(&stale, &[ids([300])]).await?;
+    let outcome = stale.commit(Commit { reads: keys(3, 300), adds, rests_on: vec![low.clone()], ..Commit::default() }).await?;
+    assert!(matches!(outcome, CommitOutcome::Conflicted(Conflict::RowsRemoved { .. })), "{outcome:?}");
     // A blind append goes on top, and a compaction that lost its input does not.
     assert!(matches!(
         stale.commit(Commit { adds: written(&stale, &[ids([500])]).await?, ..Commit::default() }).await?,

@@ -11,7 +11,9 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
 use tributary_lake::datafusion::prelude::{col, lit};
-use tributary_lake::{Commit, CommitOutcome, Error, Lake, LakeOptions, Operation, Progress, ReadOptions, Reads, Stores};
+use tributary_lake::{
+    Commit, CommitOutcome, DELETION_VECTORS_ON, Error, Lake, LakeOptions, Operation, Progress, ReadOptions, Reads, Stores, Table,
+};
 use tributary_specs::{Check, Column, DataType, TableName, TableSpec};
 use tributary_testkit::{Controls, FaultyStore, Rule, ScriptedFault};
 
@@ -259,6 +261,45 @@ async fn a_table_of_an_older_release_is_brought_up_to_date_in_one_commit() -> Re
     )
     .await?;
     assert_eq!(lake_over(store, Controls::none()).create(&spec()).await?.version(), 0);
+    Ok(())
+}
+
+/// The change feed and deletion vectors as the table has them.
+fn turned_on(table: &Table) -> (bool, bool) {
+    (table.has_change_feed(), table.marks_rows())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_obeys_what_a_table_says_of_itself_and_only_a_word_of_a_person_changes_it() -> Result<()> {
+    let declared = |properties: &[(&str, &str)]| TableSpec {
+        row_changes: true,
+        properties: properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        ..spec()
+    };
+    let (feed, vectors) = ("delta.enableChangeDataFeed", DELETION_VECTORS_ON);
+    let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
+    let (without, with) = (declared(&[(feed, "false"), (vectors, "false")]), declared(&[(vectors, "true")]));
+    let table = lake.create(&without).await?;
+    assert_eq!((turned_on(&table), table.said_otherwise(&without)), ((false, false), vec![]));
+    assert_eq!(table.features(), ["inCommitTimestamp"]);
+    // The declaration no longer forbids them.
+    let table = lake.bring_up_to_date(table, &with).await?;
+    assert_eq!((table.version(), turned_on(&table)), (0, (false, false)));
+    let said: Vec<String> = table.said_otherwise(&with).iter().map(ToString::to_string).collect();
+    let expected = [
+        "property `delta.enableChangeDataFeed`: declared true, found false",
+        "property `delta.enableDeletionVectors`: declared true, found false",
+    ];
+    assert_eq!(said, expected);
+    let mut listed: Vec<String> = lake.difference(&with).await?.iter().map(ToString::to_string).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, expected, "each once");
+    let table = lake.bring_to_declaration(table, &with).await?;
+    assert_eq!((table.version(), turned_on(&table)), (1, (true, true)));
+    assert!(table.said_otherwise(&with).is_empty() && lake.difference(&with).await?.is_empty());
+    assert_eq!(lake.bring_to_declaration(table.clone(), &with).await?.version(), 1, "once");
+    let table = lake.bring_to_declaration(table, &without).await?;
+    assert_eq!((table.version(), turned_on(&table)), (2, (false, false)));
     Ok(())
 }
 
