@@ -1,7 +1,7 @@
 //! `tributary setup`: the tables of a pipeline, made or compared.
 
 use tributary::arrow::array::RecordBatch;
-use tributary::{ExitCode, Layer, SetupOutcome, TableSetup};
+use tributary::{Difference, ExitCode, Layer, SetupOutcome, TableSetup};
 use tributary_config::Loaded;
 
 use crate::failure::{Failure, Outcome};
@@ -17,7 +17,11 @@ pub fn setup(loaded: &Loaded) -> Outcome {
     let lake = opened::lake(settings)?;
     let setups = start::block_on(async { Ok(lake.setup(&pipeline, &layers, &only).await?) })?;
     output::rows(settings.output, &rows(&setups)?)?;
-    let differs = setups.iter().any(|setup| matches!(setup.outcome, SetupOutcome::Differs(_)));
+    let differs = setups.iter().any(|setup| match &setup.outcome {
+        SetupOutcome::Differs(_) => true,
+        SetupOutcome::Changed { left, .. } => !left.is_empty(),
+        SetupOutcome::Created | SetupOutcome::AsDeclared | SetupOutcome::LeftToFirstRun => false,
+    });
     Ok(if differs { ExitCode::BadInput.code() } else { ExitCode::Done.code() })
 }
 
@@ -26,15 +30,20 @@ fn rows(setups: &[TableSetup]) -> Result<RecordBatch, Failure> {
     let mut rows: Vec<[Option<String>; 5]> = Vec::new();
     for TableSetup { table, layer: _, outcome } in setups {
         let word = |word: &str| [Some(table.to_string()), Some(word.to_owned()), None, None, None];
+        let row = |outcome: &str, difference: &Difference| {
+            let absent = |side: &Option<String>| Some(side.clone().unwrap_or_else(|| "absent".to_owned()));
+            let [table, outcome, ..] = word(outcome);
+            [table, outcome, Some(difference.what.clone()), absent(&difference.declared), absent(&difference.found)]
+        };
         match outcome {
             SetupOutcome::Created => rows.push(word("created")),
             SetupOutcome::AsDeclared => rows.push(word("as declared")),
             SetupOutcome::LeftToFirstRun => rows.push(word("left to its first run")),
-            SetupOutcome::Differs(differences) => rows.extend(differences.iter().map(|difference| {
-                let absent = |side: &Option<String>| Some(side.clone().unwrap_or_else(|| "absent".to_owned()));
-                let [table, outcome, ..] = word("differs");
-                [table, outcome, Some(difference.what.clone()), absent(&difference.declared), absent(&difference.found)]
-            })),
+            SetupOutcome::Differs(differences) => rows.extend(differences.iter().map(|difference| row("differs", difference))),
+            SetupOutcome::Changed { changed, left } => {
+                rows.extend(changed.iter().map(|difference| row("changed", difference)));
+                rows.extend(left.iter().map(|difference| row("differs", difference)));
+            }
         }
     }
     let column = |index: usize| text(rows.iter().map(|row| row[index].clone()));

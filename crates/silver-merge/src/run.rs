@@ -300,6 +300,7 @@ impl Attempt<'_> {
             let new: Vec<&str> = intake.target.columns.iter().map(|column| column.name.as_str()).filter(|name| !had(name)).collect();
             notes.push(if new.is_empty() { "a struct has more fields".to_owned() } else { format!("columns added: {}", new.join(", ")) });
         }
+        notes.extend(self.said_otherwise(intake.target));
         notes.extend(
             unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),
         );
@@ -322,6 +323,13 @@ impl Attempt<'_> {
             notes,
             ..self.blank()
         }
+    }
+
+    /// Where the table that was there is without what it is declared with, or has what it is declared without.
+    fn said_otherwise(&self, target: &Target) -> Vec<String> {
+        let spec = target.table_spec(self.spec);
+        let differences = self.existing.iter().flat_map(|table| table.said_otherwise(&spec));
+        differences.map(|difference| format!("the table is obeyed, not the declaration: {difference}; setup changes the table")).collect()
     }
 
     /// No row is in the versions read. A table that is not there yet is made, so that what reads it finds it.

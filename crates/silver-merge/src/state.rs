@@ -209,7 +209,7 @@ impl State {
         let spec = self.table_spec(target, columns.clone());
         let over = match &self.latest {
             Some(latest) => {
-                lake.bring_up_to_date(latest.clone(), &spec).await.map_err(|source| Error::lake("write to", &self.name, source))?
+                lake.bring_to_declaration(latest.clone(), &spec).await.map_err(|source| Error::lake("write to", &self.name, source))?
             }
             None => crate::target::create(lake, &spec).await?,
         };

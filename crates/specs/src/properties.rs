@@ -20,10 +20,13 @@ pub(crate) const OURS: &[(&str, &[&str])] = &[
     (UNAVAILABLE_VALUE_PLACEHOLDER, &[]),
 ];
 
+/// Whether commits tell what they did to rows.
+pub(crate) const CHANGE_FEED_ON: &str = "delta.enableChangeDataFeed";
+
 /// Delta's properties that break a promise of ours: name, values refused (none = all), reason.
 pub(crate) const REFUSED: &[(&str, Option<&str>, &str)] = &[
     ("delta.setTransactionRetentionDuration", None, "the table would forget the positions it has consumed"),
-    ("delta.enableChangeDataFeed", Some("false"), "every table of ours carries its change feed"),
+    (CHANGE_FEED_ON, Some("false"), "every table of ours whose rows are only added carries its change feed"),
     ("delta.columnMapping.mode", Some("name"), "tables of ours use no column mapping"),
     ("delta.columnMapping.mode", Some("id"), "tables of ours use no column mapping"),
     ("delta.enableTypeWidening", Some("true"), "a wider type rewrites the table; delta-rs cannot read the feature"),

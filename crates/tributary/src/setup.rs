@@ -42,12 +42,21 @@ pub enum SetupOutcome {
     AsDeclared,
     /// It is there and differs; nothing was changed.
     Differs(Vec<Difference>),
+    /// Its change feed or deletion vectors were turned on or off as declared; what else differs was not changed.
+    Changed {
+        /// What was changed: the table as it was.
+        changed: Vec<Difference>,
+        /// What still differs.
+        left: Vec<Difference>,
+    },
     /// Only its first rows can tell its columns: the first run makes it.
     LeftToFirstRun,
 }
 
 impl Lake {
-    /// Makes the tables of a pipeline's datasets that are not there, and compares those that are. Nothing is changed or dropped.
+    /// Makes the tables of a pipeline's datasets that are not there, and compares those that are. A table of ours that itself turns its
+    /// change feed or deletion vectors on or off otherwise than declared is changed, by one commit of metadata and protocol; nothing
+    /// else is changed, and nothing dropped.
     ///
     /// `layers` and `only` choose datasets as in [`crate::RunOptions`].
     ///
@@ -98,6 +107,11 @@ impl Lake {
             return Ok(SetupOutcome::Created);
         };
         let spec = growth(pipeline, dataset).of_table(&spec, table.columns(), table.version() == 0);
+        let changed = table.said_otherwise(&spec);
+        if !changed.is_empty() {
+            self.inner().bring_to_declaration(table, &spec).await?;
+            return Ok(SetupOutcome::Changed { changed, left: self.inner().difference(&spec).await? });
+        }
         let differences = self.inner().difference(&spec).await?;
         Ok(if differences.is_empty() { SetupOutcome::AsDeclared } else { SetupOutcome::Differs(differences) })
     }

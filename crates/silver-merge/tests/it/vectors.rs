@@ -93,6 +93,58 @@ fn a_declaration_that_comes_to_forbid_vectors_is_obeyed() {
     .unwrap();
 }
 
+#[test]
+fn a_declaration_that_no_longer_forbids_vectors_leaves_the_table_without_and_says_so() {
+    block_on(async {
+        let (world, without) = (World::new(), SilverSpec { properties: vectors(false), ..dataset(MergePolicy::ScdType1) });
+        run(&world, &without, events(0..50, "a", 1)).await?;
+        let with = dataset(MergePolicy::ScdType1);
+        world.append(&source("marked"), &events(0..5, "b", 2)).await?;
+        let report = world.run(&with).await?;
+        let said = "the table is obeyed, not the declaration: property `delta.enableDeletionVectors`: declared true, found false; \
+                    setup changes the table";
+        ensure!(report.notes == [said], "{:?}", report.notes);
+        let table = world.table(&with.table).await?;
+        ensure!(!table.marks_rows() && marked(&table).await? == [(0, 5), (0, 45)], "{:?}", marked(&table).await?);
+        let declared = tributary_silver_merge::table_spec(&world.lake, &with, &Default::default()).await?;
+        world.lake.bring_to_declaration(table, &declared.expect("the source has rows")).await?;
+        world.append(&source("marked"), &events(5..8, "c", 3)).await?;
+        let report = world.run(&with).await?;
+        ensure!(report.notes.is_empty(), "{:?}", report.notes);
+        let table = world.table(&with.table).await?;
+        ensure!(table.marks_rows() && marked(&table).await? == [(0, 3), (0, 5), (3, 45)], "{:?}", marked(&table).await?);
+        feed_replays_to_the_table(&world, &with.table).await
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_table_that_was_told_to_have_no_change_feed_has_none_until_setup() {
+    block_on(async {
+        let (world, with) = (World::new(), dataset(MergePolicy::ScdType1));
+        let feed = ("delta.enableChangeDataFeed".to_owned(), "false".to_owned());
+        let without = SilverSpec { properties: [feed].into(), ..dataset(MergePolicy::ScdType1) };
+        for (dataset, at, has_feed) in [(&without, 1, false), (&without, 2, false), (&with, 3, false)] {
+            world.append(&source("marked"), &events(0..20, &at.to_string(), at)).await?;
+            let report = world.run(dataset).await?;
+            let table = world.table(&with.table).await?;
+            ensure!(table.has_change_feed() == has_feed && report.notes.len() == usize::from(at == 3), "{at}: {:?}", report.notes);
+        }
+        let table = world.table(&with.table).await?;
+        ensure!(table.changes(1, 1).await.is_err());
+        let declared = tributary_silver_merge::table_spec(&world.lake, &with, &Default::default()).await?;
+        let turned_on = world.lake.bring_to_declaration(table, &declared.expect("the source has rows")).await?.version();
+        world.append(&source("marked"), &events(0..20, "4", 4)).await?;
+        world.run(&with).await?;
+        let table = world.table(&with.table).await?;
+        let changes: Vec<tributary_lake::arrow::array::RecordBatch> =
+            table.changes(turned_on + 1, table.version()).await?.try_collect().await?;
+        ensure!(changes.iter().map(|batch| batch.num_rows()).sum::<usize>() == 40);
+        Ok(())
+    })
+    .unwrap();
+}
+
 /// Rewrites the first commits of tables as another release, or another writer, would have made them.
 async fn edit_first_commits(
     store: &Arc<dyn ObjectStore>,

@@ -7,7 +7,7 @@ use tributary_fault::nearest;
 use super::Findings;
 use crate::error::Error;
 use crate::problem::Path;
-use crate::properties::{DELETE_MEMORY_SECONDS, OURS, REFUSED};
+use crate::properties::{CHANGE_FEED_ON, DELETE_MEMORY_SECONDS, OURS, REFUSED};
 
 /// Checks the properties of the dataset at `path`; `rows_change` = rows of the table are updated or deleted.
 pub(super) fn check(findings: &mut Findings, path: &Path, properties: &BTreeMap<String, String>, rows_change: bool) {
@@ -22,7 +22,9 @@ fn reason_against(name: &str, value: &str, rows_change: bool) -> Option<String> 
     let refused = REFUSED.iter().find(|(refused, values, _)| {
         refused.eq_ignore_ascii_case(name) && values.is_none_or(|refused| refused.eq_ignore_ascii_case(value))
     });
-    if let Some((_, _, reason)) = refused {
+    // Rows that are only added tell their changes by themselves; where rows change, the feed costs something.
+    let may_go_without = rows_change && name == CHANGE_FEED_ON && value == "false";
+    if let Some((_, _, reason)) = refused.filter(|_| !may_go_without) {
         return Some((*reason).to_owned());
     }
     if name.eq_ignore_ascii_case("delta.appendOnly") && value.eq_ignore_ascii_case("true") && rows_change {
@@ -54,5 +56,12 @@ mod tests {
         assert_eq!(reason_against("tributary.cdc.unavailableValuePlaceholder", "any text", false), None);
         let refused = reason_against("tributary.cdc.positionsBackwards", "ignore", false);
         assert_eq!(refused.as_deref(), Some("its value is one of stop, newEpoch, accept"));
+    }
+
+    #[test]
+    fn only_a_table_whose_rows_change_may_go_without_its_change_feed() {
+        assert_eq!(reason_against("delta.enableChangeDataFeed", "false", true), None);
+        let refused = reason_against("delta.enableChangeDataFeed", "false", false);
+        assert_eq!(refused.as_deref(), Some("every table of ours whose rows are only added carries its change feed"));
     }
 }

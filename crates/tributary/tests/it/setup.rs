@@ -90,6 +90,41 @@ async fn a_normal_life_under_any_policy_leaves_no_difference() {
 }
 
 #[tokio::test]
+async fn a_table_that_turns_off_what_is_declared_is_changed_and_shown() {
+    let base = tempfile::tempdir().expect("a folder");
+    let off = "name: visits
+feeds:
+  - name: web_visits
+    table: bronze.visits
+    decode: json
+    source: {files: {path: visits, format: jsonl}}
+    columns: [{name: id, type: integer}, {name: at, type: integer}]
+silver:
+  - table: silver.visits
+    sources: [bronze.visits]
+    keys: [id]
+    sequence_by: [at]
+    properties: {delta.enableDeletionVectors: false, delta.enableChangeDataFeed: false}
+";
+    let on = off.replace("    properties: {delta.enableDeletionVectors: false, delta.enableChangeDataFeed: false}\n", "");
+    let pipeline = |text: &str| Pipeline::from_yaml(&[("visits.yml", text)]).expect("a pipeline");
+    let (lake, off, on) = (shop::open(Arc::new(InMemory::new())), pipeline(off), pipeline(&on));
+    drop_visits(base.path(), "1.jsonl", "{\"id\":1,\"at\":1}\n");
+    run(&lake, &off, base.path(), &Layer::ALL).await;
+    assert_eq!(odd(&lake, &off).await, [""; 0]);
+    let only = ["silver.visits".parse().expect("a name")];
+    for pipeline in [&on, &off] {
+        let setups = lake.setup(pipeline, &Layer::ALL, &only).await.expect("setup");
+        let SetupOutcome::Changed { changed, left } = &setups[0].outcome else { panic!("{setups:?}") };
+        let mut what: Vec<&str> = changed.iter().map(|difference| difference.what.as_str()).collect();
+        what.sort_unstable();
+        assert_eq!(what, ["property `delta.enableChangeDataFeed`", "property `delta.enableDeletionVectors`"]);
+        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(odd(&lake, pipeline).await, [""; 0], "once");
+    }
+}
+
+#[tokio::test]
 async fn a_type_that_the_policy_widened_is_no_difference() {
     let base = tempfile::tempdir().expect("a folder");
     let (lake, pipeline) = (shop::open(Arc::new(InMemory::new())), visits("widen"));
