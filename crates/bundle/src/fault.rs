@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use tributary_fault::Fault as _;
+use tributary_fault::{Fault as _, nearest};
 
 use crate::error::Error;
 use crate::place::{At, Files};
@@ -64,10 +64,16 @@ struct Found {
 
 /// Collects faults.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Vec<Found>);
+pub(crate) struct Faults {
+    found: Vec<Found>,
+    looked_up: usize,
+}
 
 /// More than these are not kept: a file of nothing but mistakes says enough.
 const FAULTS_MAX: usize = 10_000;
+/// More than these are not given the name that was meant, nor is it looked for among more names.
+const LOOKED_UP_MAX: usize = 200;
+const NAMES_MAX: usize = 1_000;
 
 impl Faults {
     pub fn error(&mut self, at: At, error: Error) {
@@ -83,21 +89,26 @@ impl Faults {
         self.put(at, 0, code, message, next);
     }
 
-    fn put(&mut self, at: At, severity: u8, code: &'static str, message: String, next: Option<String>) {
-        if self.0.len() < FAULTS_MAX {
-            self.0.push(Found { at, severity, code, message, next });
+    /// Of the known names the one that was probably meant.
+    pub fn near<'n>(&mut self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        self.looked_up += 1;
+        if self.looked_up > LOOKED_UP_MAX || name.len() > 100 {
+            return None;
         }
+        nearest(name, known.into_iter().take(NAMES_MAX).filter(|known| known.len() <= 100)).map(str::to_owned)
     }
 
-    pub fn any_error(&self) -> bool {
-        self.0.iter().any(|found| found.severity == 0)
+    fn put(&mut self, at: At, severity: u8, code: &'static str, message: String, next: Option<String>) {
+        if self.found.len() < FAULTS_MAX {
+            self.found.push(Found { at, severity, code, message, next });
+        }
     }
 
     /// Each once, in the order of files, lines and columns.
     pub fn sorted(self, files: &Files) -> Vec<Fault> {
         let mut seen = HashSet::new();
         let mut faults: Vec<Fault> = self
-            .0
+            .found
             .into_iter()
             .filter(|found| seen.insert(found.clone()))
             .map(|found| Fault {

@@ -23,7 +23,12 @@ pub(crate) struct File {
     pub shown: String,
     /// Its text, where it was read.
     pub text: String,
+    /// Where its lines begin.
+    pub lines: Vec<usize>,
 }
+
+/// A line longer than this is not looked into.
+const LINE_BYTES_MAX: usize = 4_096;
 
 /// Every file, in the order they were read; the first is the root file.
 #[derive(Debug, Default)]
@@ -34,6 +39,19 @@ impl Files {
     pub fn add(&mut self, file: File) -> u32 {
         self.0.push(file);
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    pub fn set_text(&mut self, number: u32, text: String) {
+        if let Some(file) = self.0.get_mut(number as usize) {
+            file.lines = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+            file.text = text;
+        }
+    }
+
+    /// The number of a file that was read already.
+    pub fn number_of(&self, relative: &str) -> Option<u32> {
+        let at = self.0.iter().position(|file| file.relative == relative)?;
+        u32::try_from(at).ok()
     }
 
     pub fn get(&self, number: u32) -> Option<&File> {
@@ -65,7 +83,11 @@ impl Files {
 
     /// Where `part` stands in the text that begins at `at`, if it stands in the same line; else `at`.
     pub fn within(&self, at: At, part: &str) -> At {
-        let line = self.get(at.file).and_then(|file| file.text.lines().nth(at.line as usize - 1));
+        let line = self.get(at.file).and_then(|file| {
+            let begin = *file.lines.get(at.line as usize - 1)?;
+            let end = file.lines.get(at.line as usize).copied().unwrap_or(file.text.len());
+            file.text.get(begin..end).filter(|line| line.len() <= LINE_BYTES_MAX)
+        });
         let begin = at.column as usize - 1;
         let found = line.and_then(|line| {
             let (offset, _) = line.char_indices().nth(begin)?;

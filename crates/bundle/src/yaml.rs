@@ -12,6 +12,12 @@ use crate::place::At;
 const DEPTH_MAX: usize = 64;
 /// How many values all files of a bundle hold at most, aliases counted as what they stand for.
 const NODES_MAX: usize = 200_000;
+/// How many bytes aliases and references stand for at most.
+const COPIED_BYTES_MAX: usize = 16 << 20;
+/// How deep lists and mappings nest at most once aliases and references are filled in.
+const COPIED_DEPTH_MAX: usize = 96;
+/// How long a key is at most.
+const KEY_BYTES_MAX: usize = 256;
 
 /// A value and where it begins.
 #[derive(Debug, Clone)]
@@ -195,12 +201,13 @@ impl Node {
         }
     }
 
-    /// How many values it holds, itself counted.
-    pub fn count(&self) -> usize {
-        1 + match &self.value {
-            Value::List(items) => items.iter().map(Self::count).sum(),
-            Value::Map(map) => map.values().map(|entry| entry.node.count()).sum(),
-            Value::Null | Value::Flag(..) | Value::Number(..) | Value::Text(_) => 0,
+    /// How large it is, itself counted.
+    pub fn size(&self) -> Size {
+        match &self.value {
+            Value::List(items) => items.iter().fold(Size::ONE, |size, item| size.around(item.size(), 0)),
+            Value::Map(map) => map.iter().fold(Size::ONE, |size, (key, entry)| size.around(entry.node.size(), key.len())),
+            Value::Null => Size::ONE,
+            Value::Flag(_, text) | Value::Number(_, text) | Value::Text(text) => Size { bytes: text.len(), ..Size::ONE },
         }
     }
 
@@ -216,34 +223,67 @@ impl Node {
     }
 }
 
+/// How many values, how many bytes of text, how many levels.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub nodes: usize,
+    pub bytes: usize,
+    pub levels: usize,
+}
+
+impl Size {
+    const ONE: Self = Self { nodes: 1, bytes: 0, levels: 1 };
+
+    fn around(self, inner: Self, key: usize) -> Self {
+        Self { nodes: self.nodes + inner.nodes, bytes: self.bytes + inner.bytes + key, levels: self.levels.max(inner.levels + 1) }
+    }
+}
+
 fn whole(number: &Number) -> Option<i64> {
     let of_fraction = |value: f64| (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64);
     number.as_i64().or_else(|| number.as_f64().and_then(of_fraction))
 }
 
-/// How many values may still be read.
+/// How many values, and how many bytes of text that stands for other text, there may still be.
 #[derive(Debug)]
-pub(crate) struct Budget(usize);
+pub(crate) struct Budget {
+    nodes: usize,
+    bytes: usize,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(NODES_MAX)
+        Self { nodes: NODES_MAX, bytes: COPIED_BYTES_MAX }
     }
 }
 
 impl Budget {
-    /// Takes off so many values; an error when there are none left.
-    pub fn spend(&mut self, nodes: usize) -> Result<(), Error> {
-        match self.0.checked_sub(nodes) {
-            Some(rest) => {
-                self.0 = rest;
-                Ok(())
-            }
-            None => {
-                self.0 = 0;
-                Err(Error::TooLarge { what: "the bundle".to_owned(), limit: format!("it has more than {NODES_MAX} values") })
-            }
+    /// Takes off one value that is read.
+    pub fn read_one(&mut self) -> Result<(), Error> {
+        self.take(1, 0)
+    }
+
+    /// Takes off a copy of a node; an error when there is no room for it.
+    pub fn copy(&mut self, node: &Node) -> Result<(), Error> {
+        let size = node.size();
+        if size.levels > COPIED_DEPTH_MAX {
+            let limit = format!("aliases and references nest deeper than {COPIED_DEPTH_MAX} levels");
+            return Err(Error::TooLarge { what: "the bundle".to_owned(), limit });
         }
+        self.take(size.nodes, size.bytes)
+    }
+
+    fn take(&mut self, nodes: usize, bytes: usize) -> Result<(), Error> {
+        let limit = match (self.nodes.checked_sub(nodes), self.bytes.checked_sub(bytes)) {
+            (Some(nodes), Some(bytes)) => {
+                *self = Self { nodes, bytes };
+                return Ok(());
+            }
+            (None, _) => format!("it has more than {NODES_MAX} values, aliases and references counted as what they stand for"),
+            (_, None) => format!("aliases and references stand for more than {COPIED_BYTES_MAX} bytes"),
+        };
+        *self = Self { nodes: 0, bytes: 0 };
+        Err(Error::TooLarge { what: "the bundle".to_owned(), limit })
     }
 }
 
@@ -316,7 +356,7 @@ impl Reader<'_> {
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(Open::List { at, anchor, items }) => self.put(Node::new(at, Value::List(items)), anchor, false),
                 Some(Open::Map { at, anchor, map, merged, .. }) => {
-                    let map = self.with_merged(map, merged, at)?;
+                    let map = with_merged(map, merged);
                     self.put(Node::new(at, Value::Map(map)), anchor, false)
                 }
                 None => Ok(()),
@@ -337,7 +377,7 @@ impl Reader<'_> {
                 let Some(node) = self.anchors.get(&anchor) else {
                     return Err((at, unreadable("an alias stands inside what it stands for")));
                 };
-                self.budget.spend(node.count()).map_err(|error| (at, error))?;
+                self.budget.copy(node).map_err(|error| (at, error))?;
                 let node = Node { at, ..node.clone() };
                 self.put(node, 0, false)
             }
@@ -346,7 +386,8 @@ impl Reader<'_> {
 
     fn begin(&mut self, open: Open, at: At) -> Step {
         if self.open.len() >= DEPTH_MAX {
-            let error = Error::TooLarge { what: "the file".to_owned(), limit: format!("lists and mappings nest deeper than {DEPTH_MAX} levels") };
+            let error =
+                Error::TooLarge { what: "the file".to_owned(), limit: format!("lists and mappings nest deeper than {DEPTH_MAX} levels") };
             return Err((at, error));
         }
         self.open.push(open);
@@ -355,11 +396,11 @@ impl Reader<'_> {
 
     /// Gives a finished node to the list or mapping around it.
     fn put(&mut self, mut node: Node, anchor: usize, merges: bool) -> Step {
-        self.budget.spend(1).map_err(|error| (node.at, error))?;
+        self.budget.read_one().map_err(|error| (node.at, error))?;
         if anchor > 0 {
             node.anchored = true;
             // An anchor keeps a copy, which counts as much as what it stands before.
-            self.budget.spend(node.count()).map_err(|error| (node.at, error))?;
+            self.budget.copy(&node).map_err(|error| (node.at, error))?;
             self.anchors.insert(anchor, node.clone());
         }
         let file = self.file;
@@ -391,17 +432,16 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
 
-    /// Keys that stand in the mapping win over merged ones, whole; of merged mappings the first wins.
-    fn with_merged(&mut self, mut map: Map, merged: Option<(At, Vec<Map>)>, at: At) -> Result<Map, (At, Error)> {
-        for other in merged.into_iter().flat_map(|(_, maps)| maps) {
-            self.budget.spend(other.len()).map_err(|error| (at, error))?;
-            for (key, entry) in other {
-                map.entry(key).or_insert(entry);
-            }
+/// Keys that stand in the mapping win over merged ones, whole; of merged mappings the first wins.
+fn with_merged(mut map: Map, merged: Option<(At, Vec<Map>)>) -> Map {
+    for other in merged.into_iter().flat_map(|(_, maps)| maps) {
+        for (key, entry) in other {
+            map.entry(key).or_insert(entry);
         }
-        Ok(map)
     }
+    map
 }
 
 fn refuse_tag(tag: Option<&Tag>, at: At) -> Step {
@@ -428,6 +468,10 @@ fn merged_maps(node: Node) -> Result<Vec<Map>, (At, Error)> {
 
 fn key_text(node: Node) -> Result<(String, At), (At, Error)> {
     match node.value {
+        Value::Text(text) | Value::Flag(_, text) | Value::Number(_, text) if text.len() > KEY_BYTES_MAX => {
+            let limit = format!("it is longer than {KEY_BYTES_MAX} bytes");
+            Err((node.at, Error::TooLarge { what: format!("the key {:?}", crate::check::short(&text)), limit }))
+        }
         Value::Text(text) | Value::Flag(_, text) | Value::Number(_, text) => Ok((text, node.at)),
         Value::Null => Err((node.at, unreadable("a key is missing before the colon"))),
         Value::List(_) | Value::Map(_) => Err((node.at, unreadable("a key is a single word or text"))),

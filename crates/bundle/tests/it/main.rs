@@ -1,1 +1,7 @@
-fn main() {}
+//! What a bundle means and what is said of one that is broken.
+
+mod broken;
+mod folder;
+mod handed;
+mod hostile;
+mod targets;

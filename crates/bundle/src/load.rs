@@ -1,0 +1,185 @@
+//! From a path to a bundle and everything that is wrong with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::bundle::Bundle;
+use crate::check::Stage;
+use crate::error::Error;
+use crate::fault::{Fault, Faults};
+use crate::folder::Folder;
+use crate::include::{ROOT_NAMES, Reading, not_a_mapping};
+use crate::job::Job;
+use crate::place::{At, File, Files};
+use crate::resolve::Resolver;
+use crate::source::Sources;
+use crate::yaml::{Budget, Node};
+use crate::{check, feeds, jobs, mode, pipelines, resources, target, variables, workspace};
+
+/// What a bundle is read with, besides its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The target; none = the only one, or the one that says it is the default.
+    pub target: Option<String>,
+    /// Values of variables, over all others; a name that is not declared is a fault.
+    pub variables: BTreeMap<String, String>,
+    /// Values of variables from the environment, `BUNDLE_VAR_` taken off.
+    pub environment: BTreeMap<String, String>,
+    /// The name of the person, as `${workspace.current_user.userName}` has it.
+    pub user: String,
+    /// Whether production may be read from another branch than it is for.
+    pub force: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let none = BTreeMap::new();
+        Self { target: None, variables: none.clone(), environment: none, user: "user".to_owned(), force: false }
+    }
+}
+
+/// What a path holds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Loaded {
+    /// The bundle, as far as it could be read.
+    pub bundle: Bundle,
+    /// Every file that was read.
+    pub files: Vec<String>,
+    /// Every mistake, in the order of files and lines.
+    pub faults: Vec<Fault>,
+}
+
+impl Loaded {
+    /// Whether nothing stops the bundle; warnings do not.
+    pub fn is_sound(&self) -> bool {
+        !self.faults.iter().any(Fault::is_error)
+    }
+}
+
+/// The folder of the bundle around a path: the nearest with a root file, going up.
+pub fn find(start: &Path) -> Option<PathBuf> {
+    let has_root = |folder: &&Path| ROOT_NAMES.iter().any(|name| folder.join(name).is_file());
+    start.ancestors().find(has_root).map(Path::to_owned)
+}
+
+/// Reads the bundle of a folder, or of its root file, for a target and with these variables, offline. Never panics.
+pub fn load(path: &Path, target: Option<&str>, variables: &BTreeMap<String, String>) -> Loaded {
+    load_with(path, &Options { target: target.map(str::to_owned), variables: variables.clone(), ..Options::default() })
+}
+
+/// As [`load`].
+pub fn load_with(path: &Path, options: &Options) -> Loaded {
+    let mut files = Files::default();
+    let mut faults = Faults::default();
+    let bundle = read(path, options, &mut files, &mut faults).unwrap_or_default();
+    let names = files.names();
+    Loaded { bundle, faults: faults.sorted(&files), files: names }
+}
+
+fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<Bundle> {
+    let nowhere = |files: &mut Files, faults: &mut Faults, error: Error| {
+        let shown = path.to_string_lossy().into_owned();
+        let number = files.add(File { relative: String::new(), shown, text: String::new(), lines: Vec::new() });
+        faults.error(At::start_of(number), error);
+    };
+    let (folder, root_name) = match root_of(path) {
+        Ok(found) => found,
+        Err(error) => {
+            nowhere(files, faults, error);
+            return None;
+        }
+    };
+    let mut folder = match Folder::open(&folder) {
+        Ok(folder) => folder,
+        Err(error) => {
+            nowhere(files, faults, error);
+            return None;
+        }
+    };
+    let mut budget = Budget::default();
+    let mut reading = Reading { folder: &mut folder, files, budget: &mut budget, faults };
+    let mut root = reading.tree(&root_name)?;
+    if root.as_map().is_none() {
+        faults.error(root.at, not_a_mapping(&root));
+        return None;
+    }
+    target::rename_environments(&mut root, faults);
+    check::check(&root, Stage::Written, faults);
+    resources::check(&root, files, faults);
+    let chosen = target::choose(&root, options.target.as_deref(), faults)?;
+    target::apply(&mut root, &chosen, files, faults);
+    if let Some(map) = root.as_map_mut() {
+        map.remove("targets");
+        map.remove("include");
+    }
+    let overrides = overrides(&chosen.name, &mut folder, files, &mut budget, faults);
+    variables::assign(&mut root, options, overrides, faults);
+    workspace::fill_in(&mut root, &options.user, &folder, faults);
+    fill(&mut root, &|key| !matches!(key, "resources" | "feeds"), files, &mut budget, faults);
+    mode::apply(&mut root, &chosen, &options.user, options.force, faults);
+    fill(&mut root, &|key| matches!(key, "resources" | "feeds"), files, &mut budget, faults);
+    check::check(&root, Stage::Resolved, faults);
+    Some(bundle(&root, chosen.name, &mut folder, files, faults))
+}
+
+/// Folder and name of the root file.
+fn root_of(path: &Path) -> Result<(PathBuf, String), Error> {
+    let none = |reason: &str| Error::NoBundle { path: path.display().to_string(), reason: reason.to_owned() };
+    if path.is_file() {
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|name| ROOT_NAMES.contains(name));
+        let name = name.ok_or_else(|| none(&format!("a root file is called {}", ROOT_NAMES.join(" or "))))?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return Ok((folder.to_owned(), name.to_owned()));
+    }
+    if !path.is_dir() {
+        return Err(none("there is no such folder"));
+    }
+    let found: Vec<String> =
+        ROOT_NAMES.iter().filter(|name| fs::metadata(path.join(name)).is_ok()).map(|name| (*name).to_owned()).collect();
+    match found.as_slice() {
+        [] => Err(none(&format!("it holds none of {}", ROOT_NAMES.join(", ")))),
+        [name] => Ok((path.to_owned(), name.clone())),
+        _ => Err(Error::SeveralRoots { files: found }),
+    }
+}
+
+/// Values that a file gives to the variables of a target.
+fn overrides(target: &str, folder: &mut Folder, files: &mut Files, budget: &mut Budget, faults: &mut Faults) -> Option<Node> {
+    let path = folder.resolve("", &variables::overrides_path(target)).ok().filter(|path| folder.is_file(path))?;
+    Reading { folder, files, budget, faults }.file(&path)
+}
+
+/// Fills in the references of the root's entries that are chosen.
+fn fill(root: &mut Node, chosen: &dyn Fn(&str) -> bool, files: &Files, budget: &mut Budget, faults: &mut Faults) {
+    let filled: Vec<(String, Node)> = {
+        let mut resolver = Resolver::new(root, files, budget, faults);
+        root.entries().filter(|(key, _)| chosen(key)).map(|(key, entry)| (key.to_owned(), resolver.fill(&entry.node))).collect()
+    };
+    filled.into_iter().for_each(|(key, node)| root.set(&key, node));
+}
+
+fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, faults: &mut Faults) -> Bundle {
+    let shown = folder.shown().to_string_lossy().into_owned();
+    let mut sources = Sources::new(folder, files);
+    jobs::check_all(root, &mut sources, faults);
+    let parts = |kind: &str| {
+        let entries = root.find(&["resources", kind]).into_iter().flat_map(Node::entries);
+        entries.filter(|(_, entry)| entry.node.as_map().is_some_and(|map| !map.is_empty())).map(|(key, entry)| (key, &entry.node))
+    };
+    let pipelines = parts("pipelines").map(|(key, node)| (key.to_owned(), pipelines::read(key, node, &mut sources, faults))).collect();
+    let jobs = parts("jobs").map(|(key, node)| (key.to_owned(), Job::of(key, node, &|node| sources.path_of(node)))).collect();
+    let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, faults)).unwrap_or_default();
+    let text = |keys: &[&str]| root.find(keys).and_then(Node::scalar).unwrap_or_default().to_owned();
+    Bundle {
+        name: text(&["bundle", "name"]),
+        target,
+        mode: text(&["bundle", "mode"]),
+        folder: shown,
+        pipelines,
+        jobs,
+        feeds: feeds.into_iter().map(|(feed, _)| feed).collect(),
+        datasets: Vec::new(),
+        resolved: root.to_json(),
+    }
+}
