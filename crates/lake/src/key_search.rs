@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::SendableRecordBatchStream;
@@ -50,7 +51,7 @@ pub struct KeySearch {
 /// Rows that were found.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// With every column of the table.
+    /// With the columns that were asked for, else every one of the table.
     pub rows: RecordBatch,
     /// Where each is: number of its file, position in the file from zero, rows marked as deleted counted in.
     pub places: Vec<(usize, u64)>,
@@ -81,28 +82,54 @@ impl KeySearch {
     /// # Errors
     /// Store errors.
     pub async fn find(&self, files: impl IntoIterator<Item = usize>, probe: &Arc<dyn KeyProbe>) -> Result<Found> {
+        self.find_columns(files, probe, &self.table.schema()).await
+    }
+
+    /// As [`Self::find`], with the columns of `schema` alone, which are of the table.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn find_columns(
+        &self,
+        files: impl IntoIterator<Item = usize>,
+        probe: &Arc<dyn KeyProbe>,
+        schema: &SchemaRef,
+    ) -> Result<Found> {
         let may = |file: &usize| probe.keys().is_none_or(|keys| !keys.is_empty() && may_hold(keys.ranges(), &self.files[*file].stats));
         let search = |file: usize| {
-            let (probe, known, table, data_file) = (Arc::clone(probe), self.known(file), self.table.clone(), self.files[file].clone());
-            SpawnedTask::spawn(async move {
-                let open = match known {
-                    Some(open) => open,
-                    None => OpenFile::new(&table, &data_file).await?,
-                };
+            let (probe, schema) = (Arc::clone(probe), Arc::clone(schema));
+            self.side_by_side(file, move |open| async move {
                 let positions = open.find(probe.as_ref()).await?;
-                let rows = if positions.is_empty() { Vec::new() } else { open.rows_at(&positions)?.try_collect().await? };
-                Ok::<_, Error>((open, (file, positions, rows)))
+                let rows = if positions.is_empty() { Vec::new() } else { open.rows_at(&positions, &schema)?.try_collect().await? };
+                Ok((file, positions, rows))
             })
         };
-        let numbers: Vec<usize> = files.into_iter().filter(may).collect();
-        let mut searches = stream::iter(numbers).map(search).buffered(self.at_once);
-        let mut found = Vec::new();
-        while let Some(searched) = searches.next().await {
-            let (open, of_file) = searched.map_err(|error| self.table.log().unreadable(error.to_string()))??;
-            self.keep(of_file.0, open);
-            found.push(of_file);
-        }
-        self.joined(found)
+        let found = stream::iter(files.into_iter().filter(may)).map(search).buffered(self.at_once).try_collect().await?;
+        self.joined(found, schema)
+    }
+
+    /// The rows at `places`, ascending, with the columns of `schema` alone, which are of the table.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn rows_at(&self, places: &[(usize, u64)], schema: &SchemaRef) -> Result<RecordBatch> {
+        let of_files = places.chunk_by(|(file, _), (other, _)| file == other);
+        let read = |places: &[(usize, u64)]| {
+            let (file, schema) = (places[0].0, Arc::clone(schema));
+            let positions: Vec<u64> = places.iter().map(|(_, row)| *row).collect();
+            self.side_by_side(file, move |open| async move {
+                let rows = open.rows_at(&positions, &schema)?.try_collect().await?;
+                Ok((file, positions, rows))
+            })
+        };
+        let found = stream::iter(of_files).map(read).buffered(self.at_once).try_collect().await?;
+        Ok(self.joined(found, schema)?.rows)
+    }
+
+    /// Bytes that a column has in the files looked into so far, compressed.
+    pub fn column_bytes(&self, name: &str) -> u64 {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().map(|file| file.column_bytes(name)).sum()
     }
 
     /// Every live row of the files with these numbers, in their order.
@@ -116,7 +143,7 @@ impl KeySearch {
             let rows = open.rows_but(&[])?.try_collect().await?;
             found.push((file, open.live_but(&[]).into_iter().collect(), rows));
         }
-        self.joined(found)
+        self.joined(found, &self.table.schema())
     }
 
     /// The live rows of a file but those at these positions, in file order.
@@ -128,8 +155,27 @@ impl KeySearch {
         Ok(Box::pin(RecordBatchStreamAdapter::new(open.schema(), open.rows_but(gone)?.map_err(read_files::external))))
     }
 
-    fn joined(&self, found: Vec<OfFile>) -> Result<Found> {
-        let rows = concat_batches(&self.table.schema(), found.iter().flat_map(|(_, _, rows)| rows))?;
+    /// Looks into a file on a core of its own.
+    async fn side_by_side<F: Future<Output = Result<OfFile>> + Send>(
+        &self,
+        file: usize,
+        look: impl FnOnce(OpenFile) -> F + Send + 'static,
+    ) -> Result<OfFile> {
+        let (known, table, data_file) = (self.known(file), self.table.clone(), self.files[file].clone());
+        let task = SpawnedTask::spawn(async move {
+            let open = match known {
+                Some(open) => open,
+                None => OpenFile::new(&table, &data_file).await?,
+            };
+            Ok::<_, Error>((open.clone(), look(open).await?))
+        });
+        let (open, of_file) = task.await.map_err(|error| self.table.log().unreadable(error.to_string()))??;
+        self.keep(file, open);
+        Ok(of_file)
+    }
+
+    fn joined(&self, found: Vec<OfFile>, schema: &SchemaRef) -> Result<Found> {
+        let rows = concat_batches(schema, found.iter().flat_map(|(_, _, rows)| rows))?;
         let places: Vec<(usize, u64)> =
             found.iter().flat_map(|(file, positions, _)| positions.iter().map(move |row| (*file, *row))).collect();
         match rows.num_rows() == places.len() {

@@ -1,36 +1,59 @@
 //! Keys that are looked for: which rows have one of them, and which parts of a file can have none.
 
-use std::cmp::Ordering;
+mod encoded;
+mod filter;
+mod whole;
 
-use arrow::array::{Array, ArrayRef, UInt32Array, make_comparator};
-use arrow::compute::{SortOptions, concat, take};
-use arrow::datatypes::DataType;
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use arrow::array::{Array, ArrayRef, make_comparator};
+use arrow::compute::{SortOptions, concat};
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::ScalarValue;
-use datafusion::common::hash_utils::{RandomState, create_hashes};
+
+use encoded::Encoded;
+use whole::Whole;
 
 use crate::{KeyRange, KeyRanges, Result};
-
-/// Bits of the filter for each key: one row in as many passes it by chance.
-const FILTER_BITS: usize = 32;
-
-/// The filter stays in the caches of a processor.
-const FILTER_BITS_MAX: usize = 1 << 25;
 
 /// Keys of a table. Null equals null; numbers that compare equal but differ in their bits (both zeros) are two keys.
 #[derive(Debug)]
 pub struct KeySet {
     names: Vec<String>,
-    converter: RowConverter,
-    /// Encodes the first column alone: what every key begins with.
-    first: RowConverter,
-    encoded: Rows,
-    /// Rows of `encoded`, keys ascending, each once.
-    ascending: Vec<u32>,
+    types: Vec<DataType>,
+    keys: Box<dyn Lookup>,
     ranges: KeyRanges,
-    hashes: RandomState,
-    filter: Filter,
+}
+
+/// How keys are compared.
+trait Lookup: Debug + Send + Sync {
+    /// Of different keys.
+    fn len(&self) -> usize;
+    /// See [`KeySet::rows_among`].
+    fn rows_among(&self, columns: &[ArrayRef]) -> Result<Vec<u32>, ArrowError>;
+    /// See [`KeySet::may_be_between`].
+    fn may_be_between(&self, least: &ArrayRef, greatest: &ArrayRef) -> Result<Vec<bool>, ArrowError>;
+    /// The columns of all keys, ascending, null first.
+    fn all(&self) -> Result<Vec<ArrayRef>, ArrowError>;
+}
+
+/// One column whose values are stored as whole numbers is compared as it is; all else is encoded.
+fn lookup(types: &[DataType], columns: &[ArrayRef]) -> Result<Box<dyn Lookup>, ArrowError> {
+    let [column] = columns else { return Ok(Box::new(Encoded::new(types, columns)?)) };
+    Ok(match column.data_type() {
+        DataType::Int8 => Box::new(Whole::<Int8Type>::new(column)?),
+        DataType::Int16 => Box::new(Whole::<Int16Type>::new(column)?),
+        DataType::Int32 => Box::new(Whole::<Int32Type>::new(column)?),
+        DataType::Int64 => Box::new(Whole::<Int64Type>::new(column)?),
+        DataType::Date32 => Box::new(Whole::<Date32Type>::new(column)?),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => Box::new(Whole::<TimestampMicrosecondType>::new(column)?),
+        DataType::Decimal128(..) => Box::new(Whole::<Decimal128Type>::new(column)?),
+        _ => Box::new(Encoded::new(types, columns)?),
+    })
 }
 
 impl KeySet {
@@ -39,8 +62,6 @@ impl KeySet {
     /// # Errors
     /// When a type has no order, or a part has other types.
     pub fn new(names: Vec<String>, types: &[DataType], parts: &[Vec<ArrayRef>]) -> Result<Self> {
-        let converter = RowConverter::new(types.iter().cloned().map(SortField::new).collect())?;
-        let first = RowConverter::new(types.iter().take(1).cloned().map(SortField::new).collect())?;
         let mut ranges = KeyRanges::default();
         let mut columns = Vec::with_capacity(names.len());
         for (at, name) in names.iter().enumerate() {
@@ -53,13 +74,10 @@ impl KeySet {
             ranges.0.extend(range(&column)?.map(|range| (name.clone(), range)));
             columns.push(column);
         }
-        let encoded = converter.convert_columns(&columns)?;
-        let ascending = ascending(&encoded);
-        let hashes = RandomState::with_seed(0);
-        let mut filter = Filter::new(ascending.len());
-        let mut buffer = vec![0; encoded.num_rows()];
-        create_hashes(&columns, &hashes, &mut buffer)?.iter().for_each(|hash| filter.insert(*hash));
-        Ok(Self { names, converter, first, encoded, ascending, ranges, hashes, filter })
+        let types = types.to_vec();
+        check(&types, &columns)?;
+        let keys = lookup(&types, &columns)?;
+        Ok(Self { names, types, keys, ranges })
     }
 
     /// The key columns.
@@ -69,12 +87,12 @@ impl KeySet {
 
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.ascending.len()
+        self.keys.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ascending.is_empty()
+        self.len() == 0
     }
 
     /// For each key column between which values the keys lie.
@@ -82,27 +100,13 @@ impl KeySet {
         &self.ranges
     }
 
-    /// Whether a key is among them: its columns in the row format of Arrow, ascending with nulls first.
-    pub fn contains(&self, encoded: &[u8]) -> bool {
-        self.ascending.binary_search_by(|row| self.encoded.row(*row as usize).as_ref().cmp(encoded)).is_ok()
-    }
-
     /// Which rows of key columns have one of the keys, ascending.
     ///
     /// # Errors
     /// When the columns have other types than the keys.
     pub fn rows_among(&self, columns: &[ArrayRef]) -> Result<Vec<u32>, ArrowError> {
-        let rows = columns.first().map_or(0, |column| column.len());
-        let mut hashes = vec![0; rows];
-        create_hashes(columns, &self.hashes, &mut hashes)?;
-        let maybe: Vec<u32> = (0..rows as u32).filter(|row| self.filter.may_contain(hashes[*row as usize])).collect();
-        if maybe.is_empty() {
-            return Ok(maybe);
-        }
-        let at = UInt32Array::from(maybe);
-        let columns = columns.iter().map(|column| take(column, &at, None)).collect::<Result<Vec<_>, _>>()?;
-        let encoded = self.converter.convert_columns(&columns)?;
-        Ok(at.values().iter().enumerate().filter(|(row, _)| self.contains(encoded.row(*row).as_ref())).map(|(_, at)| *at).collect())
+        check(&self.types, columns)?;
+        self.keys.rows_among(columns)
     }
 
     /// Which parts of a file may have one of the keys, told by the least and the greatest value of the first key column in each; null
@@ -111,20 +115,7 @@ impl KeySet {
     /// # Errors
     /// When the bounds have another type than the column.
     pub(crate) fn may_be_between(&self, least: &ArrayRef, greatest: &ArrayRef) -> Result<Vec<bool>, ArrowError> {
-        let encode = |bounds: &ArrayRef| self.first.convert_columns(&[ArrayRef::clone(bounds)]);
-        let (lows, highs) = (encode(least)?, encode(greatest)?);
-        let may = |part: usize| {
-            least.is_null(part) || greatest.is_null(part) || self.any_between(lows.row(part).as_ref(), highs.row(part).as_ref())
-        };
-        Ok((0..least.len()).map(may).collect())
-    }
-
-    fn any_between(&self, low: &[u8], high: &[u8]) -> bool {
-        let at = self.ascending.partition_point(|row| self.encoded.row(*row as usize).as_ref() < low);
-        let Some(row) = self.ascending.get(at) else { return false };
-        let key = self.encoded.row(*row as usize);
-        // Keys of the greatest value itself go on behind it.
-        key.as_ref() <= high || key.as_ref().starts_with(high)
+        self.keys.may_be_between(least, greatest)
     }
 
     /// The key columns of all keys, if they are at most so many.
@@ -135,7 +126,7 @@ impl KeySet {
         if self.len() > most {
             return Ok(None);
         }
-        self.converter.convert_rows(self.ascending.iter().map(|row| self.encoded.row(*row as usize))).map(Some)
+        self.keys.all().map(Some)
     }
 
     /// Whether a key has null in its first column.
@@ -144,20 +135,13 @@ impl KeySet {
     }
 }
 
-/// Rows by their bytes, equal ones once.
-fn ascending(rows: &Rows) -> Vec<u32> {
-    // The first bytes decide nearly always: they are compared without looking the row up.
-    let head = |row: usize| {
-        let (bytes, mut head) = (rows.row(row), [0; 16]);
-        let length = bytes.as_ref().len().min(16);
-        head[..length].copy_from_slice(&bytes.as_ref()[..length]);
-        u128::from_be_bytes(head)
-    };
-    let mut keyed: Vec<(u128, u32)> = (0..rows.num_rows()).map(|row| (head(row), row as u32)).collect();
-    let bytes = |row: u32| rows.row(row as usize);
-    keyed.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(&bytes(b.1))));
-    keyed.dedup_by(|a, b| a.0 == b.0 && bytes(a.1) == bytes(b.1));
-    keyed.into_iter().map(|(_, row)| row).collect()
+/// Key columns have the types of the keys.
+fn check(types: &[DataType], columns: &[ArrayRef]) -> Result<(), ArrowError> {
+    if columns.iter().map(|column| column.data_type()).eq(types) {
+        return Ok(());
+    }
+    let found: Vec<String> = columns.iter().map(|column| column.data_type().to_string()).collect();
+    Err(ArrowError::InvalidArgumentError(format!("key columns of other types than the keys: {}", found.join(", "))))
 }
 
 /// The range of a column's values; none without rows.
@@ -193,40 +177,16 @@ impl KeyRanges {
     }
 }
 
-/// A bit for each hash, some shared.
-#[derive(Debug)]
-struct Filter {
-    words: Vec<u64>,
-    shift: u32,
-}
-
-impl Filter {
-    fn new(keys: usize) -> Self {
-        let bits = keys.saturating_mul(FILTER_BITS).clamp(1024, FILTER_BITS_MAX).next_power_of_two();
-        Self { words: vec![0; bits / 64], shift: 64 - bits.trailing_zeros() }
-    }
-
-    fn bit(&self, hash: u64) -> (usize, u64) {
-        // Fibonacci hashing: the upper bits of the product depend on every bit of the hash.
-        let bit = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
-        ((bit / 64) as usize, 1 << (bit % 64))
-    }
-
-    fn insert(&mut self, hash: u64) {
-        let (word, bit) = self.bit(hash);
-        self.words[word] |= bit;
-    }
-
-    fn may_contain(&self, hash: u64) -> bool {
-        let (word, bit) = self.bit(hash);
-        self.words[word] & bit != 0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
+    use arrow::array::{
+        BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, StringArray,
+        TimestampMicrosecondArray, UInt64Array,
+    };
+    use arrow::row::{RowConverter, SortField};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     fn texts(texts: &[Option<&str>]) -> ArrayRef {
@@ -301,5 +261,87 @@ mod tests {
         assert_eq!(ranges, of(&[Some(1), Some(7), None]));
         ranges.widen(&KeyRanges::default());
         assert_eq!(ranges, of(&[Some(1), Some(7), None]));
+    }
+
+    /// Any values of a type, some of them close together and at its ends, null among them.
+    fn column(of: usize, rows: std::ops::Range<usize>) -> BoxedStrategy<ArrayRef> {
+        fn arrays<V: std::fmt::Debug + Clone + 'static>(
+            value: impl Strategy<Value = V> + 'static,
+            rows: std::ops::Range<usize>,
+            array: impl Fn(Vec<Option<V>>) -> ArrayRef + 'static,
+        ) -> BoxedStrategy<ArrayRef> {
+            prop::collection::vec(prop::option::weighted(0.9, value), rows).prop_map(array).boxed()
+        }
+        let long = || prop_oneof![4 => -20_i64..20, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
+        let double =
+            prop_oneof![(-3_i32..3).prop_map(f64::from), Just(-0.0), Just(f64::NAN), Just(-f64::NAN), Just(f64::INFINITY), any::<f64>()];
+        match of {
+            0 => arrays(prop_oneof![-5_i8..5, Just(i8::MIN), Just(i8::MAX)], rows, |values| Arc::new(Int8Array::from(values))),
+            1 => arrays(prop_oneof![-5_i16..5, any::<i16>()], rows, |values| Arc::new(Int16Array::from(values))),
+            2 => arrays(prop_oneof![-9_i32..9, any::<i32>()], rows, |values| Arc::new(Int32Array::from(values))),
+            3 => arrays(long(), rows, |values| Arc::new(Int64Array::from(values))),
+            4 => arrays(prop_oneof![0_u64..9, any::<u64>()], rows, |values| Arc::new(UInt64Array::from(values))),
+            5 => arrays(-9_i32..9, rows, |values| Arc::new(Date32Array::from(values))),
+            6 => arrays(long(), rows, |values| Arc::new(TimestampMicrosecondArray::from(values).with_timezone("UTC"))),
+            7 => arrays(prop_oneof![-9_i128..9, any::<i64>().prop_map(|value| i128::from(value) << 30)], rows, |values| {
+                Arc::new(Decimal128Array::from(values).with_data_type(DataType::Decimal128(38, 2)))
+            }),
+            8 => arrays(double, rows, |values| Arc::new(Float64Array::from(values))),
+            9 => arrays("[ab]{0,3}|.{0,20}", rows, |values| Arc::new(StringArray::from(values))),
+            10 => arrays(prop::collection::vec(0_u8..3, 0..12), rows, |values| Arc::new(BinaryArray::from_iter(values))),
+            _ => arrays(any::<bool>(), rows, |values| Arc::new(BooleanArray::from(values))),
+        }
+    }
+    const COLUMNS: usize = 12;
+
+    /// Types of one to three columns; keys in up to three parts, and rows to look among, of these types.
+    fn keys_and_rows() -> impl Strategy<Value = (Vec<Vec<ArrayRef>>, Vec<ArrayRef>)> {
+        prop::collection::vec(0..COLUMNS, 1..=3).prop_flat_map(|of| {
+            let batch = move |count: std::ops::Range<usize>| {
+                let of = of.clone();
+                count.prop_flat_map(move |rows| of.iter().map(|of| column(*of, rows..rows + 1)).collect::<Vec<_>>())
+            };
+            (prop::collection::vec(batch(0..40), 1..=3), batch(1..80))
+        })
+    }
+
+    /// Every key as bytes that are equal and ascend as keys do.
+    fn bytes(types: &[DataType], columns: &[ArrayRef]) -> Vec<Vec<u8>> {
+        let converter = RowConverter::new(types.iter().cloned().map(SortField::new).collect()).unwrap();
+        converter.convert_columns(columns).unwrap().iter().map(|row| row.as_ref().to_vec()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn keys_of_every_type_are_found_as_in_a_plain_set((parts, rows) in keys_and_rows()) {
+            let types: Vec<DataType> = rows.iter().map(|column| column.data_type().clone()).collect();
+            let names = (0..types.len()).map(|at| format!("k{at}")).collect();
+            let keys = KeySet::new(names, &types, &parts).unwrap();
+            let plain: BTreeSet<Vec<u8>> = parts.iter().flat_map(|part| bytes(&types, part)).collect();
+            prop_assert_eq!(keys.len(), plain.len());
+            let among = bytes(&types, &rows);
+            let expected: Vec<u32> = (0..among.len() as u32).filter(|row| plain.contains(&among[*row as usize])).collect();
+            prop_assert_eq!(keys.rows_among(&rows).unwrap(), expected);
+            let few = keys.few(usize::MAX).unwrap().unwrap();
+            prop_assert_eq!(bytes(&types, &few), plain.iter().cloned().collect::<Vec<_>>());
+            // pairs of neighbouring rows as the bounds of parts
+            let first = &rows[..1];
+            let (least, greatest) = (first[0].slice(0, among.len() - 1), first[0].slice(1, among.len() - 1));
+            let firsts = bytes(&types[..1], first);
+            let of_keys: BTreeSet<Vec<u8>> = parts.iter().flat_map(|part| bytes(&types[..1], &part[..1])).collect();
+            for (at, may) in keys.may_be_between(&least, &greatest).unwrap().into_iter().enumerate() {
+                let unknown = least.is_null(at) || greatest.is_null(at);
+                let holds = firsts[at] <= firsts[at + 1] && of_keys.range(firsts[at].clone()..=firsts[at + 1].clone()).next().is_some();
+                prop_assert!(may || !(unknown || holds), "a part with a key was passed over");
+                prop_assert!(unknown || holds || !may, "a part without a key was taken");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_of_other_types_are_refused() {
+        let keys = KeySet::new(vec!["id".to_owned()], &[DataType::Int64], &[vec![longs(&[Some(1)])]]).unwrap();
+        assert!(keys.rows_among(&[Arc::new(Int32Array::from(vec![1])) as ArrayRef]).is_err());
+        assert!(keys.rows_among(&[longs(&[Some(1)]), longs(&[Some(1)])]).is_err());
     }
 }

@@ -75,14 +75,14 @@ impl OpenFile {
         Ok(found)
     }
 
-    /// The rows at these positions, ascending, with every column of the table.
+    /// The rows at these positions, ascending, with the columns of `schema`, which are of the table.
     ///
     /// # Errors
     /// Store errors, also while the stream is read.
-    pub(crate) fn rows_at(&self, positions: &[u64]) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    pub(crate) fn rows_at(&self, positions: &[u64], schema: &SchemaRef) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let mut rows = RoaringTreemap::new();
         rows.extend(positions.iter().copied());
-        self.stream(&rows)
+        self.stream(&rows, schema)
     }
 
     /// Live rows but those at these positions, with every column of the table.
@@ -90,7 +90,7 @@ impl OpenFile {
     /// # Errors
     /// As [`Self::rows_at`].
     pub(crate) fn rows_but(&self, gone: &[u64]) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        self.stream(&self.live_but(gone))
+        self.stream(&self.live_but(gone), &self.inner.scan.schema)
     }
 
     /// Positions of live rows but these.
@@ -110,10 +110,18 @@ impl OpenFile {
         Arc::clone(&self.inner.scan.schema)
     }
 
-    fn stream(&self, rows: &RoaringTreemap) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    /// Bytes of a column in the file, compressed; none where the file does not have it.
+    pub(crate) fn column_bytes(&self, name: &str) -> u64 {
+        let metadata = self.inner.metadata.metadata();
+        let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+        let of_name = columns.filter(|column| column.column_path().parts().first().is_some_and(|first| first.eq_ignore_ascii_case(name)));
+        of_name.map(|column| u64::try_from(column.compressed_size()).unwrap_or_default()).sum()
+    }
+
+    fn stream(&self, rows: &RoaringTreemap, schema: &SchemaRef) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let Inner { scan, metadata, .. } = self.inner.as_ref();
         let chosen = selection(rows, row_count(metadata), true);
-        scan.clone().stream(metadata.clone(), Some(chosen))
+        FileScan { schema: Arc::clone(schema), ..scan.clone() }.stream(metadata.clone(), Some(chosen))
     }
 }
 

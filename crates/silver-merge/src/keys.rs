@@ -86,13 +86,3 @@ pub(crate) enum Wanted {
     /// Every one of a slice.
     Slice(usize),
 }
-
-impl Wanted {
-    /// Whether the rows of a key are looked for.
-    pub fn contains(&self, key: &[u8], slices: &Slices) -> bool {
-        match self {
-            Self::Keys(keys) => keys.contains(key),
-            Self::Slice(at) => slices.of(key) == *at,
-        }
-    }
-}

@@ -37,6 +37,7 @@ mod keys;
 mod known;
 mod leaves;
 mod merge;
+mod met;
 mod options;
 mod payload;
 mod plan;

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted};
+use crate::met::{Meeting, Met};
 use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
 use crate::run::{Attempt, Ended, Tally};
 use crate::search::Probe;
@@ -199,18 +200,19 @@ impl Merge<'_> {
         let target = self.intake.target;
         let wanted = Arc::new(self.wanted(at, events, again)?);
         let wide = self.wide_of(at, &wanted)?;
-        let probe = Probe { codec: Arc::clone(self.codec), wanted: Arc::clone(&wanted), slices: Arc::clone(self.slices) };
-        let probe: Arc<dyn KeyProbe> = Arc::new(probe);
+        let probe: Arc<dyn KeyProbe> = Arc::new(self.probe(&wanted));
         let retained = self.state.of_keys(target, &probe).await?;
         let retained = join(target, vec![retained, wide]).map_err(|error| self.kernel(error))?;
-        let found = self.search.find(0..self.search.files().len(), &probe).await;
-        let found = found.map_err(|source| Error::lake("read rows of", self.table.name(), source))?;
-        let (visible, removed) = target.visible(&found.rows).map_err(|error| self.kernel(error))?;
+        let feed = self.writes.has_feed();
+        let meeting = Meeting { search: self.search, target, codec: self.codec, probe: &probe, feed };
+        let met = meeting.rows(events, &retained.events).await;
+        let Met { found, visible, removed, differing } = met.map_err(|source| Error::lake("read rows of", self.table.name(), source))?;
         check_lengths(self.attempt.spec, [&visible, &retained.events, events])?;
         let inputs = Inputs {
             shape: &target.shape,
             visible: &visible,
             removed: removed.as_ref(),
+            differing: &differing,
             state: &retained.events,
             incoming: events,
             again,
@@ -219,6 +221,10 @@ impl Merge<'_> {
         };
         let plan = plan_merge(&inputs).map_err(|error| self.kernel(error))?;
         Ok(PlannedSlice { plan, found, retained, wanted })
+    }
+
+    fn probe(&self, wanted: &Arc<Wanted>) -> Probe {
+        Probe { codec: Arc::clone(self.codec), wanted: Arc::clone(wanted), slices: Arc::clone(self.slices) }
     }
 
     /// The keys of the events, and those that key changes tie to them; all of the slice where every key is concerned.
@@ -261,12 +267,13 @@ impl Merge<'_> {
     }
 
     /// The links of wanted keys, and what concerns every key.
-    fn wide_of(&self, at: usize, wanted: &Wanted) -> Result<Retained> {
+    fn wide_of(&self, at: usize, wanted: &Arc<Wanted>) -> Result<Retained> {
         let kernel = |error| Error::kernel(&self.attempt.spec.table, error);
         let events = &self.wide.events;
-        let encoded = self.codec.encode(&self.codec.columns_of(&self.intake.target.shape, &events.rows)).map_err(kernel)?;
+        let columns = self.codec.columns_of(&self.intake.target.shape, &events.rows);
+        let wanted: HashSet<u32> = self.probe(wanted).rows(&columns).map_err(kernel)?.into_iter().collect();
         let concerns = |row: &u32| match events.kinds[*row as usize] {
-            Kind::Link => at == 0 && wanted.contains(encoded.row(*row as usize).as_ref(), self.slices),
+            Kind::Link => at == 0 && wanted.contains(row),
             _ => true,
         };
         let rows: UInt32Array = (0..events.len() as u32).filter(concerns).collect();

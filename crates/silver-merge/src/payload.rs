@@ -40,18 +40,14 @@ impl Payload {
     /// The values the greatest of `descending` shows: each leaf as the greatest event that wrote it has it. What a delete
     /// leaves is null, and nothing from before it shows.
     pub fn of(known: &Known<'_>, descending: impl Iterator<Item = Id>) -> Self {
+        let mut descending = descending.take_while(|id| !known.kind(*id).removes()).peekable();
+        if let Some(id) = descending.next_if(|id| known.is_whole(*id)) {
+            return Self::Whole(id);
+        }
         let count = known.shape.leaves.len();
         let mut parts: Vec<Option<Place>> = vec![None; count];
         let mut missing = LeafSet::all(count);
-        let mut first = true;
         for id in descending {
-            if known.kind(id).removes() {
-                break;
-            }
-            if first && known.is_whole(id) {
-                return Self::Whole(id);
-            }
-            first = false;
             for leaf in missing.clone().iter().filter(|leaf| known.wrote(id, *leaf)) {
                 parts[leaf] = Some(known.value_place(id, leaf));
                 missing.remove(leaf);
@@ -92,6 +88,11 @@ pub(crate) enum By {
 /// same itself (what was filled in may be taken back); and, where cuts may come, one whose position is not earlier, so that no
 /// cut takes it and leaves this one.
 pub(crate) fn undominated(known: &Known<'_>, descending: impl Iterator<Item = Id>, cuts: bool, by: By) -> Vec<Id> {
+    let mut descending = descending.peekable();
+    let writes_all = |id: &Id| if known.kind(*id).removes() { by == By::AnyEvent } else { known.is_whole(*id) };
+    if let Some(greatest) = descending.next_if(|id| !cuts && writes_all(id)) {
+        return vec![greatest];
+    }
     let count = known.shape.leaves.len();
     let mut kept = Vec::new();
     // The greatest position among the greater events that wrote it: of the row's existence, and of each leaf once events differ.

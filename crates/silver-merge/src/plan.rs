@@ -36,6 +36,9 @@ pub(crate) struct Inputs<'a> {
     pub visible: &'a Events,
     /// Where removed rows stay: which visible rows are removed ones.
     pub removed: Option<&'a BooleanArray>,
+    /// For each visible row whether it is known to differ from what its key comes to, and what such a row shows is not looked
+    /// at; empty = of none.
+    pub differing: &'a [bool],
     /// Retained events and links.
     pub state: &'a Events,
     /// The batch, and behind it events of the source that are read again.
@@ -307,6 +310,7 @@ fn current(known: &Known<'_>, inputs: &Inputs<'_>, group: &Group, global_cuts: &
         .rows
         .iter()
         .copied()
+        .filter(|id| !inputs.differing.get(*id as usize).copied().unwrap_or(false))
         .find(|id| is_removed(*id) == row.removed && row.payload.equals(known, &Payload::Whole(*id), all.clone()));
     let winner = row.sequence_of;
     let stands_for_itself = !row.removed && known.is_whole(winner) && unchanged.is_none_or(|id| id == winner);

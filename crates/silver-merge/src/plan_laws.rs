@@ -206,6 +206,7 @@ impl Simulation {
             shape: &self.shape,
             visible: &visible,
             removed: self.mode.soft_delete.then_some(&removed),
+            differing: &[],
             state: &state,
             incoming: &incoming,
             again: again.len(),

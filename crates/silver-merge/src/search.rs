@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::arrow::array::{ArrayRef, RecordBatch};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{KeyProbe, KeySet};
 
@@ -20,6 +20,22 @@ pub(crate) struct Probe {
     pub slices: Arc<Slices>,
 }
 
+impl Probe {
+    /// Which rows of key columns in the table's types are wanted, ascending.
+    ///
+    /// # Errors
+    /// When the columns do not have these types.
+    pub fn rows(&self, columns: &[ArrayRef]) -> Result<Vec<u32>, ArrowError> {
+        match self.wanted.as_ref() {
+            Wanted::Keys(keys) => keys.rows_among(columns),
+            Wanted::Slice(at) => {
+                let encoded = self.codec.encode(columns)?;
+                Ok((0..encoded.num_rows() as u32).filter(|row| self.slices.of(encoded.row(*row as usize).as_ref()) == *at).collect())
+            }
+        }
+    }
+}
+
 impl KeyProbe for Probe {
     fn columns(&self) -> &[String] {
         &self.codec.names
@@ -27,14 +43,7 @@ impl KeyProbe for Probe {
 
     fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
         let columns = keys.columns().iter().zip(&self.codec.types).map(|(column, data_type)| conform(column, data_type));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        match self.wanted.as_ref() {
-            Wanted::Keys(keys) => keys.rows_among(&columns),
-            Wanted::Slice(at) => {
-                let encoded = self.codec.encode(&columns)?;
-                Ok((0..keys.num_rows() as u32).filter(|row| self.slices.of(encoded.row(*row as usize).as_ref()) == *at).collect())
-            }
-        }
+        self.rows(&columns.collect::<Result<Vec<_>, _>>()?)
     }
 
     fn keys(&self) -> Option<&KeySet> {

@@ -222,6 +222,13 @@ impl Target {
         Ok((events, self.mark.as_ref().map(mark).transpose()?))
     }
 
+    /// The columns of a current table that tell whose a row is, and where it is in the order of its key's events.
+    pub fn order_columns(&self) -> Vec<&str> {
+        let keys = self.shape.keys.iter().map(|key| self.shape.schema.field(*key).name().as_str());
+        let sequence = self.sequence_columns.iter().flatten().map(String::as_str);
+        keys.chain(sequence).chain([POSITION, SEQUENCE]).collect()
+    }
+
     fn point_type(&self) -> Arrow {
         self.sequence_type.as_ref().map_or(Arrow::Utf8, DataType::to_arrow)
     }

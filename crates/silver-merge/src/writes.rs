@@ -75,6 +75,11 @@ impl<'a> Writes<'a> {
         Ok(Self { table, target, search, options, rows, feed, gone, one_slice, feeds_inserts, changed })
     }
 
+    /// Whether what happens to rows goes into a change feed.
+    pub fn has_feed(&self) -> bool {
+        self.feed.is_some()
+    }
+
     /// Takes in what is planned for a slice; `found` are the visible rows it was planned on.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub fn eventful(order: Order, vectors: bool) -> Delivered {
         deleted >= 2 && unsent && (4..7).contains(&batches) && changes.len() > 14
     };
     let case = (0..50_000).map(|seed| example(&strategy, seed)).find(is_eventful);
-    Delivered { order, vectors, ..case.expect("an eventful history among the first fifty thousand") }
+    Delivered { order, vectors, feed: true, ..case.expect("an eventful history among the first fifty thousand") }
 }
 
 /// The world before the run: every batch but the last is in bronze, a commit each.

@@ -12,7 +12,7 @@ use tributary_testkit::oracle::{Event, IgnoreNulls, Kind, Model, Row};
 use tributary_testkit::strategy::{DeliveryPlan, History, SourceTable, bronze_frame, delivery, shuffle, source_history};
 use tributary_testkit::{Controls, Frame, Law, Tried, Value};
 
-use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec, target, vectors};
+use crate::world::{SCD2, World, block_on, feed, feed_replays_to_the_table, sorted, source, spec, target, vectors};
 
 const BUDGET: Duration = Duration::from_secs(12);
 
@@ -44,13 +44,15 @@ pub struct Delivered {
     pub memory_limit: usize,
     /// Whether rows that go are marked where they stand, or left out of new files.
     pub vectors: bool,
+    /// Whether the table has a change feed; without one, of most rows only a part is read.
+    pub feed: bool,
 }
 
 impl Delivered {
     pub fn dataset(&self, policy: MergePolicy) -> SilverSpec {
         let keys = self.history.table.key_names();
         SilverSpec {
-            properties: vectors(self.vectors),
+            properties: vectors(self.vectors).into_iter().chain(feed(self.feed)).collect(),
             sequence_by: self.order.column().map(str::to_owned).into_iter().collect(),
             ..spec(&self.history.table.name, &keys.iter().map(String::as_str).collect::<Vec<_>>(), policy)
         }
@@ -91,12 +93,14 @@ pub fn delivered(
     let order = prop_oneof![Just(Order::Position), Just(Order::Stamp)];
     let history = tables.prop_flat_map(|table| source_history(table, 25));
     let memory_limit = prop_oneof![Just(64 << 20), Just(2048usize)];
-    (history, plans, order, memory_limit, any::<bool>()).prop_map(|(history, plan, order, memory_limit, vectors)| Delivered {
+    let table = (any::<bool>(), any::<bool>());
+    (history, plans, order, memory_limit, table).prop_map(|(history, plan, order, memory_limit, (vectors, feed))| Delivered {
         history,
         plan,
         order,
         memory_limit,
         vectors,
+        feed,
     })
 }
 
@@ -131,6 +135,7 @@ fn count(case: &Delivered, batches: &[Frame], tried: &mut Tried) {
     tried.add("changes delivered", batches.iter().map(Frame::len).sum());
     tried.add("changes made", case.history.changes.len());
     tried.add("cases with deletion vectors", usize::from(case.vectors));
+    tried.add("cases with a change feed", usize::from(case.feed));
 }
 
 fn as_case(outcome: Result<()>) -> Result<(), TestCaseError> {
@@ -234,7 +239,7 @@ fn law_a_dataset_that_reads_the_change_feed_of_another_follows_it() {
     Law::new("a dataset of a dataset").within(BUDGET).holds(&(delivered(tables(), plans()), 1..3usize), |(case, every), tried| {
         let batches = case.batches();
         count(&case, &batches, tried);
-        let first = case.dataset(MergePolicy::ScdType1);
+        let first = Delivered { feed: true, ..case.clone() }.dataset(MergePolicy::ScdType1);
         let second = SilverSpec { table: target("copy"), sources: vec![first.table.clone()], sequence_by: Vec::new(), ..first.clone() };
         let names = columns(&case.model(), &[]);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
