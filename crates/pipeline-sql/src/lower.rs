@@ -1,14 +1,35 @@
 //! Definitions and flows to specs.
+//!
+//! ```text
+//! streaming table over files or topics, all columns ─▶ feed
+//!                                        otherwise  ─▶ feed of its own, and rows appended from it
+//! streaming table over a stream                     ─▶ silver, rows appended
+//! streaming table with AUTO CDC                     ─▶ silver, changes merged (type 1 or 2, or a merge policy of ours)
+//! materialized view                                 ─▶ gold
+//! view                                              ─▶ put into the queries that read it
+//! ```
+
+mod feed;
+mod gold;
+mod properties;
+mod render;
+mod silver;
+mod validate;
 
 use std::collections::BTreeMap;
 
-use tributary_specs::{Pipeline, Place, TableName};
+use tributary_specs::{Column, Pipeline, Place, TableName};
 
-use crate::fault::{Fault, Faults};
-use crate::parsed::Parsed;
+use crate::check::Graph;
+use crate::error::Error;
+use crate::fault::Faults;
+use crate::parsed::{DatasetName, Definition, FlowAction, Kind, Parsed};
+use crate::query::{Query, Read};
+use crate::read::Defined;
+use crate::report::Report;
 
 /// A pipeline as specs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lowered {
     /// What engines execute, validated.
     pub pipeline: Pipeline,
@@ -22,13 +43,193 @@ impl Parsed {
     /// The pipeline as specs, of this name.
     ///
     /// # Errors
-    /// Every mistake, those of [`Parsed::faults`] first.
+    /// Every mistake, as in [`Parsed::faults`].
     pub fn to_pipeline(&self, name: &str) -> Result<Lowered, Faults> {
-        let faults: Vec<Fault> = self.faults.clone();
-        let pipeline = Pipeline { name: name.to_owned(), ..Pipeline::default() };
-        match Faults::when_any(faults) {
-            Some(faults) => Err(faults),
-            None => Ok(Lowered { pipeline, catalog: None, places: BTreeMap::new() }),
+        if let Some(faults) = Faults::when_any(self.faults.clone()) {
+            return Err(faults);
         }
+        let mut lowered = self.lowered.clone();
+        name.clone_into(&mut lowered.pipeline.name);
+        Ok(lowered)
+    }
+}
+
+/// Makes specs of everything that has no mistake, and adds the mistakes that show only then.
+pub(crate) fn lower(defined: &Defined, graph: &Graph, report: &mut Report) -> Lowered {
+    let mut lowering = Lowering { defined, graph, report, out: Lowered::default(), origins: validate::Origins::default(), rendered: 0 };
+    lowering.catalog();
+    for at in 0..defined.datasets.len() {
+        if !graph.out.get(at).copied().unwrap_or(true) {
+            lowering.dataset(at);
+        }
+    }
+    lowering.external();
+    lowering.validate();
+    lowering.out
+}
+
+struct Lowering<'a> {
+    defined: &'a Defined,
+    graph: &'a Graph,
+    report: &'a mut Report,
+    out: Lowered,
+    origins: validate::Origins,
+    /// Bytes of the queries made so far.
+    rendered: usize,
+}
+
+/// What writes the rows of a streaming table.
+enum Writer<'a> {
+    Query(&'a Query),
+    Changes(&'a crate::parsed::AutoCdc),
+}
+
+impl Lowering<'_> {
+    /// All datasets of a pipeline are in one catalogue.
+    fn catalog(&mut self) {
+        let mut first: Option<(&String, String)> = None;
+        for dataset in &self.defined.datasets {
+            let Some(catalog) = &dataset.name.catalog else { continue };
+            match &first {
+                None => first = Some((catalog, dataset.name.to_string())),
+                Some((known, name)) if !known.eq_ignore_ascii_case(catalog) => {
+                    let reason = format!("all datasets of a pipeline are in one catalogue, and {name} is in {known}");
+                    let name = dataset.name.to_string();
+                    self.report.fault(&dataset.place, &Error::NameUnreadable { name, reason, instead: None });
+                }
+                Some(_) => {}
+            }
+        }
+        self.out.catalog = first.map(|(catalog, _)| catalog.clone());
+    }
+
+    fn dataset(&mut self, at: usize) {
+        let defined = self.defined;
+        let Some(definition) = defined.datasets.get(at) else { return };
+        match definition.kind {
+            Kind::View => self.view(definition),
+            Kind::MaterializedView => self.gold(definition),
+            Kind::StreamingTable => match only_writer(defined, self.graph, at, definition, self.report) {
+                Some(Writer::Query(query)) => self.rows(definition, query),
+                Some(Writer::Changes(body)) => self.changes(at, definition, body),
+                None => {}
+            },
+        }
+    }
+
+    /// Views have no rows of their own; what stands in them counts where they are read.
+    fn view(&mut self, view: &Definition) {
+        let of = view.name.to_string();
+        if view.name.schema.is_some() {
+            self.report.not_applied(view.place.clone(), "CREATE VIEW", Some(&of), "it is put into what reads it; nobody else sees it");
+        }
+        for rule in &view.expectations {
+            let place = rule.place.as_ref().unwrap_or(&view.place);
+            match rule.value.action {
+                tributary_specs::ExpectationAction::Fail => {
+                    let what = format!("ON VIOLATION FAIL UPDATE of the rule {} on a view", rule.value.name);
+                    let instead = Some("the rule on the tables that read the view".to_owned());
+                    self.report.fault(place, &Error::NotExecuted { of: of.clone(), what, instead });
+                }
+                tributary_specs::ExpectationAction::Drop => {
+                    let reason = "rows that fail it are left out, but not counted";
+                    self.report.not_applied(place.clone(), "counts of a rule on a view", Some(&of), reason);
+                }
+                _ => self.report.not_applied(place.clone(), "EXPECT on a view", Some(&of), "rows of a view are not counted"),
+            }
+        }
+    }
+
+    /// The table of a dataset.
+    fn table(&mut self, name: &DatasetName) -> TableName {
+        TableName::new(name.schema.clone().unwrap_or_default(), &name.name)
+    }
+
+    /// Declared columns that have a type.
+    fn schema(&self, definition: &Definition) -> Vec<Column> {
+        let typed = definition.columns.iter().filter_map(|column| {
+            Some(Column {
+                name: column.name.clone(),
+                data_type: column.data_type.clone()?,
+                nullable: column.nullable,
+                comment: column.comment.clone(),
+                default: column.default.clone(),
+                generated: column.generated.clone(),
+                encoding: None,
+            })
+        });
+        typed.collect()
+    }
+
+    /// Tables that are read and made elsewhere.
+    fn external(&mut self) {
+        let pipeline = &mut self.out.pipeline;
+        let made: Vec<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
+        let made: std::collections::BTreeSet<TableName> = made
+            .into_iter()
+            .chain(
+                self.defined
+                    .datasets
+                    .iter()
+                    .map(|dataset| TableName::new(dataset.name.schema.clone().unwrap_or_default(), &dataset.name.name).folded()),
+            )
+            .collect();
+        let sources = pipeline.silver.iter().flat_map(|spec| &spec.sources).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
+        let mut external: BTreeMap<TableName, TableName> = BTreeMap::new();
+        for source in sources {
+            let folded = source.folded();
+            let own = ["quarantine", "_state", "system"].contains(&folded.schema.as_str());
+            if !own && !made.contains(&folded) {
+                external.entry(folded).or_insert_with(|| source.clone());
+            }
+        }
+        pipeline.external = external.into_values().collect();
+    }
+
+    /// The dataset that a read means, or the table that something else makes.
+    fn meaning(&mut self, read: &Read, of: &str) -> Option<Meaning> {
+        if let Some(at) = self.graph.dataset(self.defined, read) {
+            return Some(Meaning::Dataset(at));
+        }
+        let name = read.name.clone()?;
+        if let (Some(catalog), Some(own)) = (&name.catalog, &self.out.catalog)
+            && !catalog.eq_ignore_ascii_case(own)
+        {
+            let what = format!("reading {name}, which is in another catalogue than {own},");
+            self.report.fault(&read.place, &Error::NotExecuted { of: of.to_owned(), what, instead: None });
+            return None;
+        }
+        let schema = name.schema?;
+        Some(Meaning::Table(TableName::new(schema, name.name)))
+    }
+}
+
+/// What a name in a query stands for.
+enum Meaning {
+    Dataset(usize),
+    Table(TableName),
+}
+
+/// What the flows into a table do, where it is one thing.
+fn only_writer<'a>(defined: &'a Defined, graph: &Graph, at: usize, definition: &'a Definition, report: &mut Report) -> Option<Writer<'a>> {
+    let flows: Vec<_> = graph.flows.get(at)?.iter().filter_map(|flow| defined.flows.get(*flow)).collect();
+    let of = definition.name.to_string();
+    for flow in flows.iter().filter(|flow| flow.once) {
+        let instead = Some("the flow without ONCE, or fill the table before its first run".to_owned());
+        report.fault(&flow.place, &Error::NotExecuted { of: of.clone(), what: "a flow that runs ONCE".to_owned(), instead });
+    }
+    let second = if definition.query.is_some() { flows.first() } else { flows.get(1) };
+    if let Some(second) = second {
+        let instead = Some("one table a source, and a view over them".to_owned());
+        report.fault(&second.place, &Error::NotExecuted { of, what: "a second flow into the table".to_owned(), instead });
+        return None;
+    }
+    match (&definition.query, flows.first()) {
+        (Some(query), _) => Some(Writer::Query(query)),
+        (None, Some(flow)) if !flow.once => Some(match &flow.action {
+            FlowAction::Append(query) => Writer::Query(query),
+            FlowAction::AutoCdc(body) => Writer::Changes(body),
+        }),
+        _ => None,
     }
 }

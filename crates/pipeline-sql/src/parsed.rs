@@ -5,7 +5,10 @@ use std::fmt;
 
 use tributary_specs::{ColumnSelection, Expectation, IgnoreNullUpdates, Place};
 
+use crate::error::Error;
 use crate::fault::Fault;
+use crate::lower::Lowered;
+use crate::place::Lines;
 use crate::query::Query;
 
 /// One SQL file of a pipeline.
@@ -15,6 +18,24 @@ pub struct SqlFile {
     pub path: String,
     /// Its text.
     pub text: String,
+}
+
+impl SqlFile {
+    /// A file as it lies on disk.
+    ///
+    /// # Errors
+    /// Where it is not UTF-8, at the first byte that is none.
+    pub fn from_bytes(path: impl Into<String>, bytes: &[u8]) -> Result<Self, Fault> {
+        let path = path.into();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Self { path, text: text.to_owned() }),
+            Err(error) => {
+                let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+                let place = Lines::new(&path, &before).place(before.len());
+                Err(Fault::new(&place, &Error::NotText { found: "it is not UTF-8 from here on".to_owned() }))
+            }
+        }
+    }
 }
 
 /// What names without catalogue or schema mean, as the pipeline's settings have it.
@@ -39,6 +60,7 @@ pub struct Parsed {
     pub notices: Vec<Notice>,
     /// Every mistake, in the order of files and lines.
     pub faults: Vec<Fault>,
+    pub(crate) lowered: Lowered,
 }
 
 impl Parsed {

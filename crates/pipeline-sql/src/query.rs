@@ -1,18 +1,36 @@
-//! Queries and what they read.
+//! Queries: what they read, as a stream or as a whole, and what they are made of.
 
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, Ident, ObjectName, Query as Tree, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
+};
+use sqlparser::dialect::DatabricksDialect;
+use sqlparser::parser::{Parser, ParserError};
 use tributary_specs::Place;
 
+use crate::call::Call;
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::names::{Scope, Written};
+use crate::parameters::Parameters;
 use crate::parsed::DatasetName;
+use crate::report::Report;
+use crate::streams::{self, Plain};
 
 /// A query of a definition or flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// The text, parameters put in.
+    /// The text as it is written, parameters put in.
     pub text: String,
     /// Where it begins.
     pub place: Place,
     /// Tables and views it reads, in the order of the text.
     pub reads: Vec<Read>,
+    pub(crate) shape: Shape,
+    /// Bytes of the text in whose place something else is meant, in order.
+    pub(crate) edits: Vec<(Range<usize>, String)>,
 }
 
 /// One relation that a query reads.
@@ -24,4 +42,299 @@ pub struct Read {
     pub streaming: bool,
     /// Where it stands.
     pub place: Place,
+    /// The name without the catalogue and schema that the settings add.
+    pub(crate) written: Written,
+    /// Bytes of the query's text.
+    pub(crate) range: Range<usize>,
+    /// Whether the query gives it another name.
+    pub(crate) aliased: bool,
+    pub(crate) call: Option<Call>,
+}
+
+/// What a query is made of, as far as it matters before it is planned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Shape {
+    /// `SELECT * FROM one` and nothing else.
+    pub(crate) everything: bool,
+    /// The first clause that no stream of rows can have, as `GROUP BY`.
+    pub(crate) gathers: Option<&'static str>,
+    /// Bytes of the text where a name `_metadata.…` stands, and the field.
+    pub(crate) metadata: Vec<(Range<usize>, String)>,
+}
+
+/// Reads the query that stands from `cursor` to its end.
+pub(crate) fn read(cursor: &Cursor, of: &str, scope: &Scope, parameters: &Parameters, report: &mut Report) -> Option<Query> {
+    if cursor.is_done() {
+        let missing = Error::Syntax { of: of.to_owned(), expected: "a query".to_owned(), found: cursor.found() };
+        report.fault(&cursor.place(), &missing);
+        return None;
+    }
+    let plain = streams::plain(cursor, false, of, parameters, report);
+    query(cursor, plain, of, scope, report)
+}
+
+/// Reads what stands after the FROM of `AUTO CDC`, as the query of all its columns.
+pub(crate) fn read_source(cursor: &Cursor, of: &str, scope: &Scope, parameters: &Parameters, report: &mut Report) -> Option<Query> {
+    let mut plain = streams::plain(cursor, true, of, parameters, report);
+    let begin = plain.tokens.first()?.span;
+    let word = |text: &str| sqlparser::tokenizer::TokenWithSpan { token: sqlparser::tokenizer::Token::make_keyword(text), span: begin };
+    let star = sqlparser::tokenizer::TokenWithSpan { token: sqlparser::tokenizer::Token::Mul, span: begin };
+    plain.tokens.splice(0..0, [word("SELECT"), star, word("FROM")]);
+    query(cursor, plain, of, scope, report)
+}
+
+fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Report) -> Option<Query> {
+    let mut parser = Parser::new(&DatabricksDialect).with_tokens_with_locations(plain.tokens.clone());
+    let tree = match parser.parse_query() {
+        Ok(tree) => tree,
+        Err(error) => {
+            let (at, error) = unreadable(&error, cursor, of);
+            report.fault(&cursor.tokens.place(at), &error);
+            return None;
+        }
+    };
+    let next = parser.peek_token();
+    if next.token != sqlparser::tokenizer::Token::EOF {
+        let at = cursor.tokens.at_location(next.span.start).unwrap_or(cursor.end);
+        let begins_statement =
+            matches!(cursor.within(at, cursor.end).keyword(0).as_deref(), Some("CREATE" | "APPLY" | "AUTO" | "SET" | "USE"));
+        let instead = begins_statement.then(|| "a semicolon before it".to_owned());
+        let reason = format!("{} is not expected here", cursor.found_at(at));
+        report.fault(&cursor.tokens.place(at), &Error::QueryUnreadable { of: of.to_owned(), reason, instead });
+        return None;
+    }
+    let mut gathering = Gathering {
+        cursor,
+        plain: &plain,
+        scope,
+        of,
+        report,
+        frames: Vec::new(),
+        tables: HashMap::new(),
+        found: Vec::new(),
+        edits: Vec::new(),
+        metadata: Vec::new(),
+    };
+    let _ = tree.visit(&mut gathering);
+    let Gathering { mut found, mut edits, metadata, .. } = gathering;
+    let base = cursor.tokens.word(cursor.at).map_or(0, |word| word.start);
+    let bytes = |words: &Range<usize>| match (cursor.tokens.word(words.start), cursor.tokens.word(words.end.saturating_sub(1))) {
+        (Some(first), Some(last)) => first.start.saturating_sub(base)..last.end.saturating_sub(base),
+        _ => 0..0,
+    };
+    // What is taken out takes the blanks after it along.
+    let text = cursor.rest().to_owned();
+    for words in &plain.removed {
+        let mut range = bytes(words);
+        range.end += text[range.end..].len() - text[range.end..].trim_start().len();
+        edits.push((range, String::new()));
+    }
+    edits.extend(plain.replaced.iter().map(|(words, text)| (bytes(words), text.clone())));
+    edits.sort_by_key(|(range, _)| range.start);
+    found.sort_by_key(|read: &Read| read.range.start);
+    let shape = Shape { metadata, ..shape(&tree) };
+    Some(Query { text, place: cursor.place(), reads: found, shape, edits })
+}
+
+/// What the parser says, and at which word.
+pub(crate) fn unreadable(error: &ParserError, cursor: &Cursor, of: &str) -> (usize, Error) {
+    let (reason, location) = match error {
+        ParserError::RecursionLimitExceeded => {
+            return (cursor.at, Error::TooLarge { what: format!("the SQL of {of}"), most: 50, of: "levels" });
+        }
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => located(text),
+    };
+    let at = location.and_then(|(line, column)| cursor.tokens.at_location(sqlparser::tokenizer::Location { line, column }));
+    let reason = reason
+        .replace("found: EOF", &format!("found: {}", cursor.found_at(cursor.end)))
+        .replace("Expected: ", "expected ")
+        .replace(", found: ", ", found ");
+    (at.unwrap_or(cursor.end), Error::QueryUnreadable { of: of.to_owned(), reason, instead: None })
+}
+
+/// A message of the parser and the location at its end.
+fn located(text: &str) -> (String, Option<(u64, u64)>) {
+    let Some((reason, place)) = text.rsplit_once(" at Line: ") else { return (text.to_owned(), None) };
+    let numbers = place.split_once(", Column: ");
+    let location = numbers.and_then(|(line, column)| Some((line.trim().parse().ok()?, column.trim().parse().ok()?)));
+    (reason.to_owned(), location)
+}
+
+fn shape(tree: &Tree) -> Shape {
+    let Tree { with, body, order_by, limit_clause, fetch, .. } = tree;
+    let gathers = match (order_by.is_some(), limit_clause.is_some() || fetch.is_some()) {
+        (true, _) => Some("ORDER BY"),
+        (_, true) => Some("LIMIT"),
+        _ => None,
+    };
+    match &**body {
+        SetExpr::Select(select) => {
+            let gathers = gathers.or_else(|| gathers_of(select));
+            let everything = gathers.is_none() && with.is_none() && is_everything(select);
+            Shape { everything, gathers, metadata: Vec::new() }
+        }
+        SetExpr::Query(inner) => Shape { gathers: gathers.or(shape(inner).gathers), ..Shape::default() },
+        SetExpr::SetOperation { .. } => Shape { gathers: Some("UNION"), ..Shape::default() },
+        _ => Shape { gathers: gathers.or(Some("VALUES")), ..Shape::default() },
+    }
+}
+
+fn gathers_of(select: &Select) -> Option<&'static str> {
+    let groups = match &select.group_by {
+        GroupByExpr::All(_) => true,
+        GroupByExpr::Expressions(by, with) => !by.is_empty() || !with.is_empty(),
+    };
+    match select {
+        _ if groups => Some("GROUP BY"),
+        Select { having: Some(_), .. } => Some("HAVING"),
+        Select { distinct: Some(Distinct::Distinct | Distinct::On(_)), .. } => Some("DISTINCT"),
+        Select { qualify: Some(_), .. } => Some("QUALIFY"),
+        _ => None,
+    }
+}
+
+fn is_everything(select: &Select) -> bool {
+    let star = match select.projection.as_slice() {
+        [SelectItem::Wildcard(options)] => {
+            options.opt_except.is_none()
+                && options.opt_exclude.is_none()
+                && options.opt_replace.is_none()
+                && options.opt_rename.is_none()
+                && options.opt_ilike.is_none()
+        }
+        _ => false,
+    };
+    let one = matches!(select.from.as_slice(), [from] if from.joins.is_empty() && matches!(from.relation, TableFactor::Table { .. }));
+    star && one && select.selection.is_none() && select.lateral_views.is_empty() && select.sort_by.is_empty()
+}
+
+/// What names of a query may stand for, while it is walked.
+struct Frame {
+    /// Names of common table expressions, outermost first.
+    common: Vec<String>,
+}
+
+/// Walks a query and takes down what it reads.
+struct Gathering<'a> {
+    cursor: &'a Cursor,
+    plain: &'a Plain,
+    scope: &'a Scope,
+    of: &'a str,
+    report: &'a mut Report,
+    frames: Vec<Frame>,
+    /// What can be named in the query of a common table expression, by the address of that query.
+    tables: HashMap<*const Tree, Vec<String>>,
+    found: Vec<Read>,
+    edits: Vec<(Range<usize>, String)>,
+    metadata: Vec<(Range<usize>, String)>,
+}
+
+impl Gathering<'_> {
+    /// Bytes of the query's text that these words take.
+    fn bytes(&self, words: &Range<usize>) -> Range<usize> {
+        let base = self.cursor.tokens.word(self.cursor.at).map_or(0, |word| word.start);
+        match (self.cursor.tokens.word(words.start), self.cursor.tokens.word(words.end.saturating_sub(1))) {
+            (Some(first), Some(last)) => first.start.saturating_sub(base)..last.end.saturating_sub(base),
+            _ => 0..0,
+        }
+    }
+
+    /// The words that the parts of a name take.
+    fn words(&self, parts: &[&Ident]) -> Option<Range<usize>> {
+        let begin = self.cursor.tokens.at_location(parts.first()?.span.start)?;
+        if let Some(range) = self.plain.identifiers.get(&begin) {
+            return Some(range.clone());
+        }
+        let last = self.cursor.tokens.at_location(parts.last()?.span.start)?;
+        Some(begin..last + 1)
+    }
+
+    fn relation(&mut self, name: &ObjectName, aliased: bool, call: bool) {
+        let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+        let Some(words) = self.words(&parts) else { return };
+        let streaming = self.plain.streamed.contains(&words.start);
+        let place = self.cursor.tokens.place(words.start);
+        let texts: Vec<String> = parts.iter().map(|part| part.value.clone()).collect();
+        if call {
+            let Some(open) = self.cursor.closing(words.end) else { return };
+            let arguments = self.cursor.within(words.end, open + 1);
+            let call = Call::read(&texts.join("."), arguments, self.of, self.report);
+            let range = self.bytes(&(words.start..open + 1));
+            self.found.push(Read { name: None, streaming, place, written: Written::default(), range, aliased, call: Some(call) });
+            return;
+        }
+        let common = |frame: &Frame| frame.common.iter().any(|common| texts.len() == 1 && common.eq_ignore_ascii_case(&texts[0]));
+        if self.frames.last().is_some_and(common) && !streaming {
+            return;
+        }
+        let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
+        if written.live {
+            self.report.notice(
+                place.clone(),
+                "deprecated",
+                format!("LIVE. before {} is an old spelling and means nothing", written.parts.join(".")),
+            );
+        }
+        match self.scope.name(&written) {
+            Ok(name) => {
+                let range = self.bytes(&words);
+                self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None });
+            }
+            Err(error) => self.report.fault(&place, &error),
+        }
+    }
+}
+
+impl Visitor for Gathering<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Tree) -> ControlFlow<()> {
+        let outer = self.tables.remove(&std::ptr::from_ref(query));
+        let mut common = outer.unwrap_or_else(|| self.frames.last().map(|frame| frame.common.clone()).unwrap_or_default());
+        if let Some(with) = &query.with {
+            for table in &with.cte_tables {
+                if with.recursive {
+                    common.push(table.alias.name.value.clone());
+                }
+                self.tables.insert(std::ptr::from_ref(&*table.query), common.clone());
+                common.push(table.alias.name.value.clone());
+            }
+        }
+        self.frames.push(Frame { common });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Tree) -> ControlFlow<()> {
+        self.frames.pop();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { name, alias, args, .. } => self.relation(name, alias.is_some(), args.is_some()),
+            TableFactor::Function { name, alias, .. } => self.relation(name, alias.is_some(), true),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        let Expr::CompoundIdentifier(parts) = expression else { return ControlFlow::Continue(()) };
+        let parts: Vec<&Ident> = parts.iter().collect();
+        let Some(words) = self.words(&parts) else { return ControlFlow::Continue(()) };
+        if let [live, _, _, ..] = parts.as_slice()
+            && live.quote_style.is_none()
+            && live.value.eq_ignore_ascii_case("live")
+        {
+            let range = self.bytes(&(words.start..words.start + 2));
+            self.edits.push((range, String::new()));
+        }
+        if let [metadata, field] = parts.as_slice()
+            && metadata.value.eq_ignore_ascii_case("_metadata")
+        {
+            let range = self.bytes(&words);
+            self.metadata.push((range, field.value.to_lowercase()));
+        }
+        ControlFlow::Continue(())
+    }
 }

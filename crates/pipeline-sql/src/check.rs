@@ -1,0 +1,327 @@
+//! Names over all files: who defines what, who reads whom, whether it can be put in an order.
+
+use std::collections::HashMap;
+
+use tributary_specs::Place;
+
+use crate::error::Error;
+use crate::parsed::{DatasetName, Definition, Flow, FlowAction, Kind};
+use crate::query::{Query, Read};
+use crate::read::Defined;
+use crate::report::Report;
+
+/// Who reads whom, by numbers of datasets.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    /// Of each dataset the flows into it.
+    pub(crate) flows: Vec<Vec<usize>>,
+    /// Datasets that cannot be made into specs: a mistake of theirs has been told.
+    pub(crate) out: Vec<bool>,
+    by_name: HashMap<(String, String), Vec<usize>>,
+    by_last: HashMap<String, Vec<usize>>,
+}
+
+impl Graph {
+    /// The dataset that a read means; none for a table that something else makes.
+    pub(crate) fn dataset(&self, defined: &Defined, read: &Read) -> Option<usize> {
+        let name = read.name.as_ref()?;
+        self.find(defined, name, read.written.parts.len() == 1, read.written.live)
+    }
+
+    /// A view or private dataset by its last part first, then by its full name.
+    fn find(&self, defined: &Defined, name: &DatasetName, one_part: bool, live: bool) -> Option<usize> {
+        let last = self.by_last.get(&name.name.to_lowercase()).map(Vec::as_slice).unwrap_or_default();
+        let inner = |at: &&usize| defined.datasets.get(**at).is_some_and(|dataset| dataset.name.schema.is_none() || dataset.private);
+        if one_part && let Some(at) = last.iter().find(inner) {
+            return Some(*at);
+        }
+        let full = self.by_name.get(&folded(name)).map(Vec::as_slice).unwrap_or_default();
+        let same_catalog = |at: &&usize| {
+            let other = defined.datasets.get(**at).and_then(|dataset| dataset.name.catalog.as_ref());
+            name.catalog.as_ref().zip(other).is_none_or(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        if let Some(at) = full.iter().find(same_catalog) {
+            return Some(*at);
+        }
+        // `LIVE.x` always means a dataset of the pipeline.
+        match last {
+            [only] if live && one_part => Some(*only),
+            _ => None,
+        }
+    }
+}
+
+fn folded(name: &DatasetName) -> (String, String) {
+    (name.schema.as_deref().unwrap_or_default().to_lowercase(), name.name.to_lowercase())
+}
+
+/// Checks everything that needs all files.
+pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
+    let mut graph = Graph { flows: vec![Vec::new(); defined.datasets.len()], out: vec![false; defined.datasets.len()], ..Graph::default() };
+    for (at, dataset) in defined.datasets.iter().enumerate() {
+        let same = graph.by_name.entry(folded(&dataset.name)).or_default();
+        if let Some(first) = same.first().and_then(|first| defined.datasets.get(*first)) {
+            let error = Error::NameTwice { what: "dataset", name: dataset.name.to_string(), first: first.place.clone() };
+            report.fault(&dataset.place, &error);
+            graph.out[at] = true;
+            continue;
+        }
+        same.push(at);
+        graph.by_last.entry(dataset.name.name.to_lowercase()).or_default().push(at);
+        graph.out[at] |= defined.broken.contains(&dataset.name);
+    }
+    flows(defined, &mut graph, report);
+    for (at, dataset) in defined.datasets.iter().enumerate() {
+        if let Some(query) = &dataset.query {
+            reads(defined, &graph, query, &dataset.name.to_string(), dataset.kind, report);
+            if dataset.kind == Kind::StreamingTable {
+                stream(query, &dataset.name.to_string(), report);
+            }
+        }
+        for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
+            let of = dataset.name.to_string();
+            match &flow.action {
+                FlowAction::Append(query) => {
+                    reads(defined, &graph, query, &of, Kind::StreamingTable, report);
+                    if !flow.once {
+                        stream(query, &of, report);
+                    }
+                }
+                FlowAction::AutoCdc(body) => reads(defined, &graph, &body.source, &of, Kind::StreamingTable, report),
+            }
+        }
+    }
+    circles(defined, &mut graph, report);
+    double_quoted(defined, &graph, report);
+    graph
+}
+
+fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
+    let mut names: HashMap<String, &Flow> = HashMap::new();
+    for (at, flow) in defined.flows.iter().enumerate() {
+        if let Some(name) = &flow.name
+            && let Some(first) = names.insert(name.to_lowercase(), flow)
+        {
+            let error = Error::NameTwice { what: "flow", name: name.clone(), first: first.place.clone() };
+            report.fault(&flow.place, &error);
+        }
+        match graph.find(defined, &flow.target, true, true) {
+            Some(target) if defined.datasets.get(target).is_some_and(|dataset| dataset.kind == Kind::StreamingTable) => {
+                graph.flows[target].push(at);
+            }
+            Some(_) => {
+                let found = "which is no streaming table";
+                report.fault(&flow.place, &Error::NoTarget { target: flow.target.to_string(), found, nearest: None });
+            }
+            None if defined.may_define(&flow.target) => {}
+            None => {
+                let tables = defined.datasets.iter().filter(|dataset| dataset.kind == Kind::StreamingTable);
+                let near = report.nearest(&flow.target.to_string(), tables.map(|dataset| dataset.name.to_string()));
+                let found = "which nothing here defines";
+                report.fault(&flow.place, &Error::NoTarget { target: flow.target.to_string(), found, nearest: near });
+            }
+        }
+    }
+    for (at, dataset) in defined.datasets.iter().enumerate() {
+        let into: Vec<&Flow> = graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)).collect();
+        let changes = into.iter().find(|flow| matches!(flow.action, FlowAction::AutoCdc(_)));
+        let appends = dataset.query.is_some() || into.iter().any(|flow| matches!(flow.action, FlowAction::Append(_)));
+        if let Some(changes) = changes.filter(|_| appends) {
+            let reason = "the table also gets rows of a query; a table takes either changes or rows".to_owned();
+            let of = dataset.name.to_string();
+            report.fault(&changes.place, &Error::ClauseRefused { of, clause: "AUTO CDC".to_owned(), reason, instead: None });
+            graph.out[at] = true;
+        }
+        let headed = dataset.clauses.iter().any(|clause| clause == "AS" || clause == "FLOW");
+        if dataset.kind == Kind::StreamingTable && into.is_empty() && !headed && !graph.out[at] {
+            let instead = format!("CREATE FLOW {0} AS AUTO CDC INTO {0} FROM STREAM(…) …, or AS SELECT … in the definition", dataset.name);
+            let error = Error::ClauseMissing { of: dataset.name.to_string(), clause: "AS or a flow into it", instead };
+            report.fault(&dataset.place, &error);
+            graph.out[at] = true;
+        }
+    }
+}
+
+/// What a query reads must be there, and be read in a way it can be.
+fn reads(defined: &Defined, graph: &Graph, query: &Query, of: &str, kind: Kind, report: &mut Report) {
+    for read in &query.reads {
+        if kind == Kind::MaterializedView && read.streaming {
+            let reason = "a materialized view reads its sources as they are".to_owned();
+            let instead = Some("the name without STREAM, or make it a streaming table".to_owned());
+            report.fault(&read.place, &Error::ClauseRefused { of: of.to_owned(), clause: "STREAM".to_owned(), reason, instead });
+        }
+        let Some(name) = &read.name else { continue };
+        match graph.dataset(defined, read).and_then(|at| defined.datasets.get(at)) {
+            Some(view) if view.kind == Kind::MaterializedView && read.streaming => {
+                report.fault(&read.place, &Error::StreamFromView { of: of.to_owned(), view: view.name.to_string() });
+            }
+            Some(_) => {}
+            None => unknown(defined, read, name, of, report),
+        }
+    }
+}
+
+/// A name that nothing here defines.
+fn unknown(defined: &Defined, read: &Read, name: &DatasetName, of: &str, report: &mut Report) {
+    if defined.may_define(name) {
+        return;
+    }
+    let last = || defined.datasets.iter().map(|dataset| dataset.name.name.clone());
+    if read.written.live {
+        let near = report.nearest(&name.name, last());
+        report.fault(&read.place, &Error::SourceUnknown { of: of.to_owned(), name: name.name.clone(), nearest: near });
+    } else if name.schema.is_none() {
+        let near = report.nearest(&name.name, last());
+        let reason = format!("{of} reads it, nothing here defines it, and it has no schema");
+        let instead = near.or_else(|| Some(format!("schema.{}", name.name)));
+        report.fault(&read.place, &Error::NameUnreadable { name: name.to_string(), reason, instead });
+    } else if let Some(near) = report.nearest(&name.to_string(), defined.datasets.iter().map(|dataset| dataset.name.to_string())) {
+        let message =
+            format!("{of} reads {name}, which nothing here defines: it is taken for a table made elsewhere; did you mean {near}?");
+        report.notice(read.place.clone(), "external_table", message);
+    }
+}
+
+/// A streaming table's query reads one stream, and gathers nothing.
+fn stream(query: &Query, of: &str, report: &mut Report) {
+    let streams: Vec<&Read> = query.reads.iter().filter(|read| is_stream(read)).collect();
+    match streams.as_slice() {
+        [] => {
+            let first = query.reads.first();
+            let name = match first {
+                Some(Read { name: Some(name), .. }) => name.to_string(),
+                Some(Read { call: Some(call), .. }) => format!("{}(…)", call.function),
+                _ => "table".to_owned(),
+            };
+            let place = first.map_or(&query.place, |read| &read.place);
+            let instead = format!("FROM STREAM({name}), or make it a materialized view");
+            report.fault(place, &Error::NotStreaming { of: of.to_owned(), found: format!("it reads {name} as a whole"), instead });
+        }
+        [one] => {
+            if let Some(clause) = query.shape.gathers {
+                let instead = Some("it as a materialized view".to_owned());
+                report.fault(&one.place, &Error::NotExecuted { of: of.to_owned(), what: format!("{clause} over a stream"), instead });
+            }
+        }
+        [_, second, ..] => {
+            let instead = Some("one of them without STREAM, to be looked up, or a materialized view".to_owned());
+            report.fault(&second.place, &Error::NotExecuted { of: of.to_owned(), what: "a query over two streams".to_owned(), instead });
+        }
+    }
+}
+
+/// Whether only new rows are read; `cloud_files` never needed the word.
+pub(crate) fn is_stream(read: &Read) -> bool {
+    read.streaming || read.call.as_ref().is_some_and(|call| call.function == "cloud_files")
+}
+
+/// Datasets each dataset reads.
+fn edges(defined: &Defined, graph: &Graph) -> Vec<Vec<usize>> {
+    let of = |query: &Query| query.reads.iter().filter_map(|read| graph.dataset(defined, read)).collect::<Vec<_>>();
+    defined
+        .datasets
+        .iter()
+        .enumerate()
+        .map(|(at, dataset)| {
+            let mut read: Vec<usize> = dataset.query.as_ref().map(of).unwrap_or_default();
+            for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
+                match &flow.action {
+                    FlowAction::Append(query) => read.extend(of(query)),
+                    FlowAction::AutoCdc(body) => read.extend(of(&body.source)),
+                }
+            }
+            read
+        })
+        .collect()
+}
+
+/// Tells each circle once, at the dataset of it that stands first; datasets of circles are left out of the specs.
+fn circles(defined: &Defined, graph: &mut Graph, report: &mut Report) {
+    let edges = edges(defined, graph);
+    // 0 = not seen, 1 = on the way, 2 = done.
+    let mut state = vec![0u8; edges.len()];
+    for start in 0..edges.len() {
+        if state[start] != 0 {
+            continue;
+        }
+        let mut way: Vec<(usize, usize)> = vec![(start, 0)];
+        state[start] = 1;
+        while let Some((at, next)) = way.last().copied() {
+            let Some(to) = edges[at].get(next).copied() else {
+                state[at] = 2;
+                way.pop();
+                continue;
+            };
+            if let Some(last) = way.last_mut() {
+                last.1 += 1;
+            }
+            match state[to] {
+                0 => {
+                    state[to] = 1;
+                    way.push((to, 0));
+                }
+                1 => {
+                    let from = way.iter().position(|(on, _)| *on == to).unwrap_or_default();
+                    let circle: Vec<usize> = way[from..].iter().map(|(on, _)| *on).collect();
+                    tell(defined, graph, &circle, report);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn tell(defined: &Defined, graph: &mut Graph, circle: &[usize], report: &mut Report) {
+    let first = circle.iter().copied().min().unwrap_or_default();
+    let turn = circle.iter().position(|at| *at == first).unwrap_or_default();
+    let in_order = circle[turn..].iter().chain(&circle[..turn]).chain(std::iter::once(&first));
+    let schema = |at: &usize| defined.datasets.get(*at).and_then(|dataset| dataset.name.schema.as_ref());
+    let one_schema = circle.iter().all(|at| schema(at) == schema(&first));
+    let named = |at: &usize| match defined.datasets.get(*at) {
+        Some(dataset) if one_schema => crate::parsed::quoted(&dataset.name.name),
+        Some(dataset) => short(dataset),
+        None => String::new(),
+    };
+    let cycle = in_order.map(named).collect::<Vec<_>>().join(" -> ");
+    if let Some(dataset) = defined.datasets.get(first) {
+        report.fault(&dataset.place, &Error::Cycle { cycle });
+    }
+    circle.iter().for_each(|at| graph.out[*at] = true);
+}
+
+/// A dataset's name without its catalogue.
+fn short(dataset: &Definition) -> String {
+    DatasetName { catalog: None, ..dataset.name.clone() }.to_string()
+}
+
+/// A text in double quotes that is also a column there can be read in two ways.
+fn double_quoted(defined: &Defined, graph: &Graph, report: &mut Report) {
+    let mut near: HashMap<&Place, Vec<usize>> = HashMap::new();
+    if !defined.double_quoted.is_empty() {
+        for (at, dataset) in defined.datasets.iter().enumerate() {
+            let sources = |query: &Query| query.reads.iter().filter_map(|read| graph.dataset(defined, read)).collect::<Vec<_>>();
+            let own = near.entry(&dataset.place).or_default();
+            own.push(at);
+            own.extend(dataset.query.as_ref().map(sources).unwrap_or_default());
+            for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
+                let query = match &flow.action {
+                    FlowAction::Append(query) => query,
+                    FlowAction::AutoCdc(body) => &body.source,
+                };
+                let own = near.entry(&flow.place).or_default();
+                own.push(at);
+                own.extend(sources(query));
+            }
+        }
+    }
+    for (owner, text, place) in &defined.double_quoted {
+        let datasets = near.get(owner).into_iter().flatten().filter_map(|at| defined.datasets.get(*at));
+        let named = datasets.flat_map(|dataset| dataset.columns.iter().map(move |column| (dataset, column)));
+        if let Some((dataset, column)) = named.into_iter().find(|(_, column)| column.name.eq_ignore_ascii_case(text)) {
+            let reason = format!("double quotes make it a text, and {} has a column of this name", dataset.name);
+            let instead = Some(format!("'{text}' for the text, or `{}` for the column", column.name));
+            let of = dataset.name.to_string();
+            report.fault(place, &Error::ClauseRefused { of, clause: format!("\"{text}\""), reason, instead });
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What is collected while files are read.
+
+use tributary_fault::nearest;
+use tributary_specs::Place;
+
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::parsed::{NotApplied, Notice};
+
+/// Mistakes told at most; what comes after them is seldom news.
+const FAULTS_MAX: usize = 1000;
+/// Comparisons of names at most.
+const COMPARISONS_MAX: usize = 20_000;
+
+/// What is collected while files are read.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) not_applied: Vec<NotApplied>,
+    pub(crate) notices: Vec<Notice>,
+    /// The statement has a mistake below the grammar: what the grammar finds wrong with it comes from that.
+    pub(crate) muted: bool,
+    /// Comparisons of names that are left for finding nearest ones.
+    comparisons: usize,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        let (faults, not_applied, notices) = (Vec::new(), Vec::new(), Vec::new());
+        Self { faults, not_applied, notices, muted: false, comparisons: COMPARISONS_MAX }
+    }
+}
+
+impl Report {
+    /// The known name nearest to one; none once too many have been looked for.
+    pub(crate) fn nearest(&mut self, name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+        let known: Vec<String> = known.take(self.comparisons).collect();
+        self.comparisons -= known.len();
+        nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    pub(crate) fn fault(&mut self, place: &Place, error: &Error) {
+        if !self.muted && self.faults.len() < FAULTS_MAX {
+            self.faults.push(Fault::new(place, error));
+        }
+    }
+
+    pub(crate) fn not_applied(&mut self, place: Place, clause: &str, dataset: Option<&str>, reason: &str) {
+        let dataset = dataset.map(str::to_owned);
+        self.not_applied.push(NotApplied { clause: clause.to_owned(), dataset, reason: reason.to_owned(), protects: false, place });
+    }
+
+    /// A clause that hides data from people.
+    pub(crate) fn unprotected(&mut self, place: Place, clause: &str, dataset: Option<&str>) {
+        let dataset = dataset.map(str::to_owned);
+        let reason = "it is not enforced by this release; a run needs --accept-unprotected".to_owned();
+        self.not_applied.push(NotApplied { clause: clause.to_owned(), dataset, reason, protects: true, place });
+    }
+
+    pub(crate) fn notice(&mut self, place: Place, kind: &'static str, message: String) {
+        self.notices.push(Notice { kind, message, place });
+    }
+}

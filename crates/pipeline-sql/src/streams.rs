@@ -1,0 +1,323 @@
+//! What stands around tables in a FROM clause and only pipelines have: `STREAM`, `WATERMARK`, options of a stream, `IDENTIFIER`.
+//!
+//! It is taken out of the words before the parser of queries gets them, and remembered at the word where the table's name begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::cursor::Cursor;
+use crate::error::Error;
+use crate::literal;
+use crate::parameters::Parameters;
+use crate::report::Report;
+
+/// The words of a query as the parser of queries takes them.
+#[derive(Debug, Default)]
+pub(crate) struct Plain {
+    pub(crate) tokens: Vec<TokenWithSpan>,
+    /// Words at which the name of a streamed table begins.
+    pub(crate) streamed: BTreeSet<usize>,
+    /// Words of the statement that were taken out.
+    pub(crate) removed: Vec<Range<usize>>,
+    /// Words in whose place something else is read.
+    pub(crate) replaced: Vec<(Range<usize>, String)>,
+    /// Names given by `IDENTIFIER(…)`: where they begin and end.
+    pub(crate) identifiers: BTreeMap<usize, Range<usize>>,
+}
+
+/// Words after which `STREAM` before them was a table's name.
+const AFTER_NAME: &[&str] = &[
+    "AS",
+    "WHERE",
+    "JOIN",
+    "INNER",
+    "LEFT",
+    "RIGHT",
+    "FULL",
+    "CROSS",
+    "NATURAL",
+    "SEMI",
+    "ANTI",
+    "ON",
+    "USING",
+    "GROUP",
+    "ORDER",
+    "HAVING",
+    "LIMIT",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "QUALIFY",
+    "WINDOW",
+    "LATERAL",
+    "TABLESAMPLE",
+    "VERSION",
+    "TIMESTAMP",
+    "WATERMARK",
+];
+
+/// What part of a query the words at one depth of brackets stand in.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    select: bool,
+    from: bool,
+    /// Whether a table comes next.
+    table: bool,
+}
+
+/// Takes apart the words from `cursor` on. `in_from`: they are what follows a FROM.
+pub(crate) fn plain(cursor: &Cursor, in_from: bool, of: &str, parameters: &Parameters, report: &mut Report) -> Plain {
+    let mut walk = Walk {
+        cursor: cursor.clone(),
+        parts: vec![Part { select: in_from, from: in_from, table: in_from }],
+        plain: Plain::default(),
+        of,
+        parameters,
+        closing_streams: BTreeSet::new(),
+    };
+    while !walk.cursor.is_done() {
+        walk.step(report);
+    }
+    walk.plain
+}
+
+struct Walk<'a> {
+    cursor: Cursor,
+    parts: Vec<Part>,
+    plain: Plain,
+    of: &'a str,
+    parameters: &'a Parameters,
+    /// Brackets that only close a `STREAM(`.
+    closing_streams: BTreeSet<usize>,
+}
+
+impl Walk<'_> {
+    fn part(&mut self) -> &mut Part {
+        if self.parts.is_empty() {
+            self.parts.push(Part::default());
+        }
+        let last = self.parts.len() - 1;
+        &mut self.parts[last]
+    }
+
+    /// Passes the next word on.
+    fn keep(&mut self) {
+        let at = self.cursor.at;
+        if let Some(word) = self.cursor.tokens.word(at) {
+            self.plain.tokens.push(word.token.clone());
+        }
+        self.cursor.at += 1;
+    }
+
+    /// Takes words out.
+    fn remove(&mut self, count: usize) {
+        let at = self.cursor.at;
+        self.plain.removed.push(at..at + count);
+        self.cursor.at += count;
+    }
+
+    fn step(&mut self, report: &mut Report) {
+        if self.closing_streams.remove(&self.cursor.at) {
+            return self.remove(1);
+        }
+        let part = *self.part();
+        match self.cursor.sign(0).cloned() {
+            Some(Token::LParen) => {
+                self.part().table = false;
+                self.parts.push(Part { select: false, from: part.table, table: part.table });
+                self.keep();
+            }
+            Some(Token::RParen) => {
+                self.parts.pop();
+                self.keep();
+            }
+            Some(Token::Comma) => {
+                let from = part.from;
+                self.part().table = from;
+                self.keep();
+            }
+            Some(Token::Colon) => self.colon(report),
+            Some(Token::Word(word)) if word.quote_style.is_none() => self.word(&word.value.to_ascii_uppercase(), part, report),
+            _ => {
+                self.part().table = false;
+                self.keep();
+            }
+        }
+    }
+
+    fn word(&mut self, word: &str, part: Part, report: &mut Report) {
+        if part.table && word == "STREAM" && self.stream(report) {
+            return;
+        }
+        if part.table && word == "IDENTIFIER" && self.cursor.sign(1) == Some(&Token::LParen) {
+            return self.identifier(report);
+        }
+        if part.from && word == "WATERMARK" && !part.table {
+            return self.watermark(report);
+        }
+        if part.from && !part.table && word == "IDENTIFIED" && self.cursor.sees(&["IDENTIFIED", "BY"]) {
+            return self.remove(3);
+        }
+        if part.from && !part.table && word == "CHANGES" && self.cursor.sees(&["CHANGES", "FROM"]) {
+            let what = "CHANGES FROM VERSION".to_owned();
+            let instead = Some("STREAM(table), which reads what is new since the last run".to_owned());
+            report.fault(&self.cursor.place(), &Error::NotExecuted { of: self.of.to_owned(), what, instead });
+            self.cursor.at = self.cursor.end;
+            return;
+        }
+        if part.from && !part.table && word == "WITH" && self.cursor.sign(1) == Some(&Token::LParen) {
+            return self.options(report);
+        }
+        let distinct_from =
+            word == "FROM" && self.plain.tokens.last().is_some_and(|last| last.token.to_string().eq_ignore_ascii_case("distinct"));
+        let state = self.part();
+        state.table = false;
+        match word {
+            "SELECT" => *state = Part { select: true, from: false, table: false },
+            "FROM" if state.select && !distinct_from => (state.from, state.table) = (true, true),
+            "JOIN" if state.from => state.table = true,
+            "LATERAL" if part.table => state.table = true,
+            "WHERE" | "GROUP" | "HAVING" | "ORDER" | "LIMIT" | "WINDOW" | "QUALIFY" | "UNION" | "EXCEPT" | "INTERSECT" => {
+                state.from = false
+            }
+            _ => {}
+        }
+        self.keep();
+    }
+
+    /// `STREAM t`, `STREAM(t)`, `STREAM f(…)`, `STREAM(f(…))`.
+    fn stream(&mut self, report: &mut Report) -> bool {
+        match self.cursor.sign(1) {
+            Some(Token::LParen) => {
+                let inner = self.cursor.keyword(2);
+                if matches!(inner.as_deref(), Some("SELECT" | "WITH" | "VALUES")) {
+                    let reason = "a stream is of a table or of a function, not of a query".to_owned();
+                    let instead = Some("(SELECT … FROM STREAM(table)), with STREAM inside the query".to_owned());
+                    let clause = "STREAM (SELECT …)".to_owned();
+                    report.fault(&self.cursor.place(), &Error::ClauseRefused { of: self.of.to_owned(), clause, reason, instead });
+                    self.remove(1);
+                    return true;
+                }
+                if let Some(close) = self.cursor.closing(self.cursor.at + 1) {
+                    self.closing_streams.insert(close);
+                }
+                self.remove(2);
+            }
+            Some(Token::Word(word))
+                if word.quote_style.is_some() || !AFTER_NAME.iter().any(|after| word.value.eq_ignore_ascii_case(after)) =>
+            {
+                self.remove(1);
+            }
+            _ => return false,
+        }
+        self.plain.streamed.insert(self.cursor.at);
+        if self.cursor.keyword(0).as_deref() == Some("IDENTIFIER") && self.cursor.sign(1) == Some(&Token::LParen) {
+            self.identifier(report);
+        } else {
+            self.part().table = false;
+            self.keep();
+        }
+        true
+    }
+
+    /// `WATERMARK c DELAY OF INTERVAL 10 SECONDS`: bounds what is remembered of a stream, and nothing is remembered here.
+    fn watermark(&mut self, report: &mut Report) {
+        let place = self.cursor.place();
+        let begin = self.cursor.at;
+        let delay = (begin..self.cursor.end).find(|at| self.cursor.within(*at, self.cursor.end).sees(&["DELAY", "OF", "INTERVAL"]));
+        let Some(delay) = delay.filter(|delay| delay + 5 <= self.cursor.end) else {
+            let expected = "WATERMARK column DELAY OF INTERVAL n unit".to_owned();
+            report.fault(&place, &Error::Syntax { of: self.of.to_owned(), expected, found: self.cursor.found_at(begin + 1) });
+            self.cursor.at = self.cursor.end;
+            return;
+        };
+        if (begin..delay).any(|at| self.cursor.within(at, delay).sees(&["AS"])) {
+            let what = "WATERMARK over an expression with a name".to_owned();
+            let instead = Some("the expression as a column of a view, and WATERMARK over that column".to_owned());
+            report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead });
+        }
+        self.remove(delay + 5 - begin);
+        report.not_applied(place, "WATERMARK", Some(self.of), "rows are applied however late they come");
+    }
+
+    /// `STREAM t WITH ('k' = 'v')`.
+    fn options(&mut self, report: &mut Report) {
+        let place = self.cursor.place();
+        match self.cursor.closing(self.cursor.at + 1) {
+            Some(close) => {
+                let text = self.cursor.tokens.text(self.cursor.at, close + 1).to_lowercase();
+                if text.contains("skipchangecommits") {
+                    let what = "the stream's option skipChangeCommits".to_owned();
+                    report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead: None });
+                } else {
+                    report.not_applied(place, "WITH (…) of a stream", Some(self.of), "a stream is read from where the last run ended");
+                }
+                self.remove(close + 1 - self.cursor.at);
+            }
+            None => self.cursor.at = self.cursor.end,
+        }
+    }
+
+    /// `:name` outside a path into JSON is a parameter.
+    fn colon(&mut self, report: &mut Report) {
+        let at = self.cursor.at;
+        let adjacent = |a: usize, b: usize| match (self.cursor.tokens.word(a), self.cursor.tokens.word(b)) {
+            (Some(a), Some(b)) => a.end == b.start,
+            _ => false,
+        };
+        let path = at > 0
+            && adjacent(at - 1, at)
+            && !matches!(
+                self.cursor.tokens.word(at - 1).map(|word| &word.token.token),
+                Some(Token::LParen | Token::Comma | Token::Eq | Token::Lt | Token::Gt)
+            );
+        match self.cursor.sign(1).cloned() {
+            Some(Token::Word(name)) if !path && adjacent(at, at + 1) => {
+                let value = self.parameters.text(&name.value).map(str::to_owned).unwrap_or_else(|error| {
+                    report.fault(&self.cursor.place(), &error);
+                    String::new()
+                });
+                if let Some(word) = self.cursor.tokens.word(at) {
+                    let token = Token::SingleQuotedString(value.clone());
+                    self.plain.tokens.push(TokenWithSpan { token, span: word.token.span });
+                }
+                self.plain.replaced.push((at..at + 2, literal::quoted(&value)));
+                self.cursor.at += 2;
+            }
+            _ => self.keep(),
+        }
+    }
+
+    /// `IDENTIFIER('a.b')`, `IDENTIFIER(:p)` as the name of a table.
+    fn identifier(&mut self, report: &mut Report) {
+        let at = self.cursor.at;
+        self.part().table = false;
+        let Some(close) = self.cursor.closing(at + 1) else { return self.keep() };
+        let inside = self.cursor.within(at + 2, close);
+        let text = match (inside.sign(0), inside.sign(1)) {
+            (Some(Token::SingleQuotedString(text)), None) => Ok(text.clone()),
+            (Some(Token::Colon), Some(Token::Word(name))) => self.parameters.text(&name.value).map(str::to_owned),
+            _ => {
+                Err(Error::Syntax { of: self.of.to_owned(), expected: "a name in quotes or a parameter".to_owned(), found: inside.found() })
+            }
+        };
+        let text = text.unwrap_or_else(|error| {
+            report.fault(&inside.place(), &error);
+            "unknown".to_owned()
+        });
+        if let Some(word) = self.cursor.tokens.word(at) {
+            let span = word.token.span;
+            for (index, part) in text.split('.').enumerate() {
+                if index > 0 {
+                    self.plain.tokens.push(TokenWithSpan { token: Token::Period, span });
+                }
+                let token = Token::make_word(part.trim().trim_matches('`'), Some('`'));
+                self.plain.tokens.push(TokenWithSpan { token, span });
+            }
+        }
+        self.plain.identifiers.insert(at, at..close + 1);
+        self.cursor.at = close + 1;
+    }
+}

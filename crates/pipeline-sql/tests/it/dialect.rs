@@ -1,0 +1,437 @@
+//! Every form of both dialects: read, executed, told as not applied, or refused with what to write instead.
+
+use tributary_pipeline_sql::{FlowAction, Kind, Options, Parsed, SqlFile, parse};
+use tributary_specs::{
+    ColumnSelection, DataType, Decode, IgnoreNullUpdates, MergePolicy, NullKeys, Pipeline, Refresh, SchemaPolicy, Source,
+};
+
+use crate::{faults, read, read_with};
+
+fn pipeline(text: &str) -> Pipeline {
+    let parsed = read(text);
+    match parsed.to_pipeline("case") {
+        Ok(lowered) => lowered.pipeline,
+        Err(faults) => panic!("{text}\n{faults}"),
+    }
+}
+
+fn not_applied(parsed: &Parsed) -> Vec<&str> {
+    parsed.not_applied.iter().map(|clause| clause.clause.as_str()).collect()
+}
+
+fn refused(text: &str) -> String {
+    let parsed = read(text);
+    assert_eq!(parsed.faults.len(), 1, "{text}\n{:#?}", faults(&parsed));
+    let fault = &parsed.faults[0];
+    format!("{}:{} {} {}; {}", fault.line, fault.column, fault.code, fault.message, fault.next.clone().unwrap_or_default())
+}
+
+#[test]
+fn every_way_to_write_a_streaming_table_is_one() {
+    for head in [
+        "CREATE STREAMING TABLE t",
+        "CREATE STREAMING TABLE IF NOT EXISTS t",
+        "CREATE OR REFRESH STREAMING TABLE t",
+        "create or refresh private streaming table T",
+        "CREATE OR REFRESH TEMPORARY STREAMING TABLE t",
+        "CREATE OR REFRESH STREAMING LIVE TABLE t",
+        "CREATE OR REFRESH TEMPORARY STREAMING LIVE TABLE t",
+        "CREATE INCREMENTAL LIVE TABLE t",
+        "CREATE OR REFRESH STREAMING TABLE `t`",
+        "CREATE OR REFRESH STREAMING TABLE main.t",
+        "CREATE OR REFRESH STREAMING TABLE LIVE.t",
+        "CREATE\u{a0}OR\u{a0}REFRESH\u{2009}STREAMING\u{202f}TABLE\u{200b} t",
+    ] {
+        for source in [
+            "STREAM raw.s",
+            "STREAM(raw.s)",
+            "STREAM raw.s AS x",
+            "STREAM(raw.s) x",
+            "STREAM raw.s WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS x",
+        ] {
+            let pipeline = pipeline(&format!("{head} AS SELECT a FROM {source}"));
+            let spec = &pipeline.silver[0];
+            assert_eq!((spec.table.schema.as_str(), spec.table.name.to_lowercase()), ("main", "t".to_owned()), "{head} {source}");
+            assert_eq!((spec.sources[0].to_string(), &spec.policy), ("raw.s".to_owned(), &MergePolicy::Append), "{head} {source}");
+            let select = spec.select.as_deref().unwrap_or_default();
+            assert!(select.starts_with("SELECT a FROM raw.s"), "{select}");
+            assert!(!select.to_uppercase().contains("STREAM") && !select.contains("WATERMARK"), "{select}");
+        }
+    }
+}
+
+#[test]
+fn every_way_to_write_a_materialized_view_is_one() {
+    for head in [
+        "CREATE MATERIALIZED VIEW t",
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS t",
+        "CREATE OR REFRESH MATERIALIZED VIEW t",
+        "CREATE OR REPLACE MATERIALIZED VIEW t",
+        "CREATE OR REFRESH PRIVATE MATERIALIZED VIEW t",
+        "CREATE OR REFRESH LIVE TABLE t",
+        "CREATE LIVE TABLE t",
+    ] {
+        let pipeline = pipeline(&format!("{head} AS SELECT count(*) AS n FROM raw.s"));
+        assert_eq!(pipeline.gold[0].query, "SELECT count(*) AS n FROM raw.s", "{head}");
+    }
+}
+
+#[test]
+fn clauses_of_a_definition_stand_in_any_order() {
+    let text = "CREATE OR REFRESH STREAMING TABLE t (
+        id BIGINT NOT NULL COMMENT 'the key' PRIMARY KEY RELY,
+        price DECIMAL COMMENT \"in €\",
+        name VARCHAR(20) DEFAULT 'none' || upper('x'),
+        day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)),
+        ts TIMESTAMP,
+        `a map` MAP<STRING, ARRAY<STRUCT<x: INT COMMENT 'it''s', y: DECIMAL(10,2)>>>,
+        CONSTRAINT positive EXPECT (id > 0 AND name NOT IN ('a', 'b')) ON VIOLATION FAIL UPDATE,
+        CONSTRAINT named EXPECT (name IS NOT NULL),
+        CONSTRAINT fk FOREIGN KEY (name) REFERENCES other.names (name) NOT ENFORCED RELY
+      )
+      TBLPROPERTIES ('delta.appendOnly' = 'true', pipelines.reset.allowed = false, 'quality' = 'silver')
+      SCHEDULE EVERY 4 HOURS
+      CLUSTER BY (id, day)
+      DEFAULT COLLATION UTF8_BINARY
+      LOCATION 's3://x/y'
+      COMMENT 'rows'
+      AS SELECT * FROM STREAM(raw.s)";
+    let parsed = read(text);
+    let pipeline = parsed.to_pipeline("case").expect("no faults").pipeline;
+    let spec = &pipeline.silver[0];
+    let column = |name: &str| spec.schema.iter().find(|column| column.name == name).expect("a column");
+    assert!(!column("id").nullable);
+    assert_eq!(column("id").comment.as_deref(), Some("the key"));
+    assert_eq!(column("price").data_type, DataType::Decimal { precision: 10, scale: 0 });
+    assert_eq!(column("name").data_type, DataType::String);
+    assert_eq!(column("name").default.as_deref(), Some("'none' || upper('x')"));
+    assert_eq!(column("day").generated.as_deref(), Some("CAST(ts AS DATE)"));
+    assert_eq!(column("a map").data_type.to_string(), "map<string,array<struct<x:integer comment 'it''s',y:decimal(10,2)>>>");
+    assert_eq!(spec.expectations.len(), 2);
+    assert_eq!(spec.cluster_by, ["id", "day"]);
+    assert_eq!(spec.comment.as_deref(), Some("rows"));
+    assert_eq!(spec.properties["quality"], "silver");
+    assert_eq!(not_applied(&parsed), ["PRIMARY KEY", "the length of VARCHAR(20)", "FOREIGN KEY", "SCHEDULE", "LOCATION"]);
+    assert_eq!(parsed.datasets[0].primary_key, ["id"]);
+}
+
+#[test]
+fn what_hides_data_from_people_asks_for_a_word() {
+    let text = "CREATE STREAMING TABLE t (email STRING MASK s.f USING COLUMNS (id, 'x'), id BIGINT) WITH ROW FILTER s.g ON (id) AS SELECT * FROM STREAM(raw.s);
+ALTER TABLE main.t ALTER COLUMN email SET MASK s.f;
+ALTER TABLE main.t SET ROW FILTER s.g ON (id);";
+    let parsed = read(text);
+    assert!(parsed.faults.is_empty(), "{:#?}", parsed.faults);
+    let unprotected: Vec<(&str, usize, usize)> =
+        parsed.unprotected().map(|clause| (clause.clause.as_str(), clause.place.line, clause.place.column)).collect();
+    assert_eq!(unprotected, [("MASK of email", 1, 40), ("ROW FILTER", 1, 90), ("SET MASK", 2, 1), ("SET ROW FILTER", 3, 1)]);
+}
+
+#[test]
+fn statements_that_pipelines_do_not_execute_are_told() {
+    let text = "GRANT SELECT ON TABLE main.t TO `a@b.c`; REVOKE SELECT ON TABLE main.t FROM x; SHOW GRANTS ON TABLE main.t;
+OPTIMIZE main.t ZORDER BY (a); COPY INTO main.t FROM 's3://x' FILEFORMAT = CSV; REFRESH MATERIALIZED VIEW main.m FULL;
+DROP MATERIALIZED VIEW main.m; ALTER STREAMING TABLE main.t SET TBLPROPERTIES ('a' = 'b'); CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1;
+MERGE WITH SCHEMA EVOLUTION INTO main.t USING s ON a = b WHEN MATCHED THEN DELETE; CREATE SINK k OPTIONS (a 'b');";
+    let parsed = read(text);
+    assert!(parsed.faults.is_empty(), "{:#?}", parsed.faults);
+    let told = not_applied(&parsed);
+    let expected = [
+        "GRANT SELECT",
+        "REVOKE SELECT",
+        "SHOW GRANTS",
+        "OPTIMIZE MAIN",
+        "COPY INTO",
+        "REFRESH MATERIALIZED",
+        "DROP MATERIALIZED",
+        "ALTER STREAMING",
+        "CREATE FUNCTION",
+        "MERGE WITH",
+        "CREATE SINK",
+    ];
+    assert_eq!(told, expected);
+    assert!(refused("SELECT 1").contains("SELECT is not a statement of pipelines"));
+    assert!(refused("CREATE TABLE x (a INT)").contains("did you mean CREATE OR REFRESH STREAMING TABLE"));
+    assert!(refused("CRATE VIEW x").contains("did you mean CREATE"));
+}
+
+#[test]
+fn a_change_flow_says_all_that_the_platform_can_say() {
+    let text = "CREATE STREAMING TABLE t;
+CREATE FLOW f COMMENT 'changes' AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a, `b c`) IGNORE NULL UPDATES
+  APPLY AS DELETE WHEN op = 'D' AND columns = 1 APPLY AS TRUNCATE WHEN op = \"T\" SEQUENCE BY STRUCT(ts, lsn + 1)
+  COLUMNS a, `b c`, d STORED AS SCD TYPE 1";
+    let parsed = read(text);
+    assert!(parsed.notices.iter().all(|notice| notice.kind != "clause_order"), "{:#?}", parsed.notices);
+    let pipeline = parsed.to_pipeline("case").expect("no faults").pipeline;
+    let spec = &pipeline.silver[0];
+    assert_eq!(spec.keys, ["a", "b c"]);
+    assert_eq!(spec.sequence_by, ["ts", "lsn + 1"]);
+    assert_eq!(spec.deletes.apply_as_delete_when.as_deref(), Some("op = 'D' AND columns = 1"));
+    assert_eq!(spec.deletes.apply_as_truncate_when.as_deref(), Some("op = 'T'"));
+    assert_eq!(spec.ignore_null_updates, IgnoreNullUpdates::All);
+    assert_eq!(spec.columns, ColumnSelection::Only(vec!["a".to_owned(), "b c".to_owned(), "d".to_owned()]));
+    assert_eq!(spec.null_keys, NullKeys::Refuse);
+    assert_eq!(spec.select, None);
+}
+
+#[test]
+fn a_history_tracks_what_it_is_told_and_clauses_may_stand_in_any_order() {
+    let text = "CREATE STREAMING TABLE t;
+AUTO CDC INTO t FROM (SELECT *, a || b AS c FROM STREAM raw.s WHERE x <> 1) KEYS (a) STORED AS SCD TYPE 2 TRACK HISTORY ON * EXCEPT (polled)
+  SEQUENCE BY (ts, n) COLUMNS (a, c, polled, ts)";
+    let parsed = read(text);
+    assert!(parsed.notices.iter().any(|notice| notice.kind == "clause_order"));
+    let pipeline = parsed.to_pipeline("case").expect("no faults").pipeline;
+    let spec = &pipeline.silver[0];
+    assert_eq!(spec.policy, MergePolicy::ScdType2 { track_history: ColumnSelection::Except(vec!["polled".to_owned()]) });
+    assert_eq!(spec.select.as_deref(), Some("SELECT *, a || b AS c FROM raw.s WHERE x <> 1"));
+    assert_eq!(spec.sequence_by, ["ts", "n"]);
+}
+
+#[test]
+fn a_flow_may_stand_in_the_tables_definition() {
+    let changes = pipeline("CREATE STREAMING TABLE t FLOW AUTO CDC FROM STREAM(raw.s) KEYS (a) SEQUENCE BY ts");
+    assert_eq!(changes.silver[0].policy, MergePolicy::ScdType1);
+    let rows = pipeline("CREATE OR REFRESH STREAMING TABLE t FLOW INSERT BY NAME SELECT * FROM STREAM(raw.s)");
+    assert_eq!(rows.silver[0].policy, MergePolicy::Append);
+    assert!(
+        refused("CREATE STREAMING TABLE t FLOW REPLACE WHERE a > 1 BY NAME SELECT * FROM raw.s")
+            .contains("FLOW REPLACE WHERE is not executed")
+    );
+}
+
+#[test]
+fn an_append_flow_adds_the_rows_of_its_query() {
+    let spec = &pipeline("CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO t BY NAME SELECT a FROM STREAM(raw.s)").silver[0];
+    assert_eq!((spec.table.to_string(), spec.select.as_deref()), ("main.t".to_owned(), Some("SELECT a FROM raw.s")));
+    let once = read("CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT a FROM raw.s");
+    assert!(once.flows[0].once && matches!(once.flows[0].action, FlowAction::Append(_)));
+    assert!(faults(&once)[0].contains("a flow that runs ONCE is not executed by this release"));
+    let two = "CREATE STREAMING TABLE t AS SELECT a FROM STREAM(raw.s); CREATE FLOW f AS INSERT INTO t BY NAME SELECT a FROM STREAM(raw.u)";
+    assert!(refused(two).contains("a second flow into the table is not executed"));
+}
+
+#[test]
+fn changes_and_rows_do_not_go_into_one_table() {
+    let text = "CREATE STREAMING TABLE t AS SELECT * FROM STREAM(raw.s); CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.u) KEYS (a) SEQUENCE BY b";
+    assert!(refused(text).contains("a table takes either changes or rows"));
+}
+
+#[test]
+fn views_are_put_into_what_reads_them() {
+    let text =
+        "CREATE MATERIALIZED VIEW g AS WITH v AS (SELECT 1 AS one) SELECT v.one, w.a FROM v JOIN w ON true JOIN LIVE.w AS x ON x.a = w.a;
+CREATE TEMPORARY VIEW w (CONSTRAINT p EXPECT (a > 0) ON VIOLATION DROP ROW) AS SELECT a FROM v;
+CREATE TEMPORARY VIEW v AS SELECT a FROM LIVE.t;
+CREATE STREAMING TABLE t AS SELECT * FROM STREAM(raw.t)";
+    let spec = &pipeline(text).gold[0];
+    let inner = "SELECT * FROM (SELECT a FROM (SELECT a FROM main.t) AS v) AS w WHERE (a > 0)";
+    let expected =
+        format!("WITH v AS (SELECT 1 AS one) SELECT v.one, w.a FROM v JOIN ({inner}) AS w ON true JOIN ({inner}) AS x ON x.a = w.a");
+    assert_eq!(spec.query, expected);
+    assert_eq!(spec.sources.len(), 1);
+}
+
+#[test]
+fn a_stream_may_go_through_a_view() {
+    let text = "CREATE TEMPORARY VIEW v AS SELECT a FROM STREAM(raw.s) WHERE a > 0; CREATE STREAMING TABLE t AS SELECT a FROM STREAM(v)";
+    let spec = &pipeline(text).silver[0];
+    assert_eq!(
+        (spec.sources[0].to_string(), spec.select.as_deref()),
+        ("raw.s".to_owned(), Some("SELECT a FROM (SELECT a FROM raw.s WHERE a > 0) AS v"))
+    );
+}
+
+#[test]
+fn a_common_table_expression_hides_a_dataset_of_its_name() {
+    let text = "CREATE STREAMING TABLE s AS SELECT * FROM STREAM(raw.s);
+CREATE MATERIALIZED VIEW g AS WITH s AS (SELECT * FROM s), u AS (SELECT * FROM s) SELECT * FROM s JOIN u ON true";
+    let spec = &pipeline(text).gold[0];
+    assert_eq!(spec.query, "WITH s AS (SELECT * FROM main.s), u AS (SELECT * FROM s) SELECT * FROM s JOIN u ON true");
+}
+
+#[test]
+fn the_words_of_streams_are_names_elsewhere() {
+    let text = "CREATE MATERIALIZED VIEW g AS SELECT stream, extract(year FROM ts) AS y, watermark FROM raw.stream WHERE a IS DISTINCT FROM b AND keys = 1";
+    let spec = &pipeline(text).gold[0];
+    assert!(spec.query.starts_with("SELECT stream, extract(year FROM ts) AS y, watermark FROM raw.stream"), "{}", spec.query);
+    assert_eq!(spec.sources[0].to_string(), "raw.stream");
+}
+
+#[test]
+fn streams_are_of_tables_and_functions() {
+    let text = "CREATE STREAMING TABLE t AS SELECT * FROM STREAM (SELECT * FROM raw.s)";
+    let parsed = read(text);
+    assert!(faults(&parsed)[0].contains("a stream is of a table or of a function, not of a query"), "{:#?}", faults(&parsed));
+    assert!(
+        refused("CREATE STREAMING TABLE t AS SELECT * FROM raw.s").contains("write FROM STREAM(raw.s), or make it a materialized view")
+    );
+    assert!(
+        refused("CREATE MATERIALIZED VIEW t AS SELECT * FROM STREAM(raw.s)").contains("a materialized view reads its sources as they are")
+    );
+    assert!(
+        refused("CREATE STREAMING TABLE t AS SELECT a, count(*) AS n FROM STREAM(raw.s) GROUP BY a")
+            .contains("GROUP BY over a stream is not executed")
+    );
+    assert!(
+        refused("CREATE STREAMING TABLE t AS SELECT * FROM STREAM(raw.s) JOIN STREAM(raw.u) USING (a)")
+            .contains("a query over two streams")
+    );
+    assert!(
+        refused("CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM raw.s KEYS (a) SEQUENCE BY b")
+            .contains("write FROM STREAM(raw.s)")
+    );
+}
+
+#[test]
+fn files_and_topics_become_feeds() {
+    let files = "CREATE STREAMING TABLE f (a BIGINT, b STRING) CLUSTER BY (a) AS SELECT * FROM STREAM read_files('s3://in/2024/*/x-*.csv',
+  format => 'csv', header => false, sep => ';', nullValue => 'NA', schemaEvolutionMode => 'rescue', maxFilesPerTrigger => 10)";
+    let parsed = read(files);
+    assert_eq!(not_applied(&parsed), ["the option maxFilesPerTrigger"]);
+    let feed = &parsed.to_pipeline("case").expect("no faults").pipeline.feeds[0];
+    let Source::Files(source) = &feed.source else { panic!("files") };
+    assert_eq!((source.path.as_str(), source.glob.as_deref()), ("s3://in/2024", Some("*/x-*.csv")));
+    assert!(!source.csv.header && source.csv.delimiter == ';' && source.csv.null_text.as_deref() == Some("NA"));
+    assert_eq!((feed.schema_policy, feed.decode, feed.name.as_str()), (SchemaPolicy::Rescue, Decode::Csv, "main_f"));
+
+    let topics = "CREATE STREAMING TABLE k AS SELECT * FROM STREAM read_kafka(bootstrapServers => 'a:1,b:2', subscribe => 'x, y', startingOffsets => 'latest', `kafka.security.protocol` => 'SSL')";
+    let feed = &pipeline(topics).feeds[0];
+    let Source::Kafka(source) = &feed.source else { panic!("topics") };
+    assert_eq!((source.topics.clone(), feed.decode), (vec!["x".to_owned(), "y".to_owned()], Decode::Raw));
+    assert_eq!(source.properties["security.protocol"], "SSL");
+
+    let changes = "CREATE STREAMING TABLE k AS SELECT * FROM STREAM read_kafka(subscribePattern => 'shop\\\\..*', decode => 'debezium', replicaIdentity => 'full')";
+    let feed = &pipeline(changes).feeds[0];
+    let Source::Kafka(source) = &feed.source else { panic!("topics") };
+    assert_eq!((source.pattern.as_deref(), feed.decode), (Some("shop\\..*"), Decode::Debezium));
+
+    let more =
+        "CREATE STREAMING TABLE t AS SELECT a, _metadata.file_path AS file FROM STREAM read_files('in', format => 'json') WHERE a > 1";
+    let both = pipeline(more);
+    assert_eq!(both.feeds[0].table.to_string(), "main.t_input");
+    assert_eq!(both.silver[0].select.as_deref(), Some("SELECT a, _file AS file FROM main.t_input WHERE a > 1"));
+    assert!(
+        refused("CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('in', formt => 'csv', format => 'csv')")
+            .contains("there is no option formt; did you mean format?")
+    );
+    assert!(refused("CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_filez('in')").contains("read_files"));
+}
+
+#[test]
+fn properties_of_ours_say_what_the_dialect_cannot() {
+    let text = "CREATE STREAMING TABLE t (CONSTRAINT p EXPECT (a > 0), CONSTRAINT q EXPECT (b > 0)) TBLPROPERTIES (
+  'tributary.expectations.quarantine' = 'p', 'tributary.nullKeys' = 'null_safe', 'tributary.quarantine' = 'quarantine.odd',
+  'tributary.merge.policy' = 'monotonic_advance', 'tributary.merge.advance' = 'b');
+CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a) SEQUENCE BY b;
+CREATE MATERIALIZED VIEW g TBLPROPERTIES ('tributary.refresh' = 'full', 'pipelines.autoOptimize.zOrderCols' = 'a, b') AS SELECT * FROM t";
+    let pipeline = pipeline(text);
+    let spec = &pipeline.silver[0];
+    assert_eq!(spec.expectations.iter().map(|rule| format!("{:?}", rule.action)).collect::<Vec<_>>(), ["Quarantine", "Warn"]);
+    assert_eq!((spec.null_keys, &spec.policy), (NullKeys::NullSafe, &MergePolicy::MonotonicAdvance { columns: vec!["b".to_owned()] }));
+    assert_eq!(spec.quarantine.as_ref().map(ToString::to_string).as_deref(), Some("quarantine.odd"));
+    assert!(spec.properties.is_empty());
+    assert_eq!((pipeline.gold[0].refresh, pipeline.gold[0].zorder_by.clone()), (Refresh::Full, vec!["a".to_owned(), "b".to_owned()]));
+    assert!(
+        refused("CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.nulKeys' = 'x') AS SELECT * FROM STREAM(raw.s)").contains("SP0038")
+    );
+    assert!(
+        refused("CREATE MATERIALIZED VIEW t TBLPROPERTIES ('tributary.nullKeys' = 'refuse') AS SELECT * FROM raw.s")
+            .contains("means nothing for a materialized view")
+    );
+}
+
+#[test]
+fn use_set_and_named_parameters_hold_for_the_rest_of_the_file() {
+    let text = "USE CATALOG c; USE SCHEMA one; CREATE STREAMING TABLE t AS SELECT * FROM STREAM(s); USE two;
+SET n = 5; SET from = '2024-01-01'; SET CATALOG c;
+CREATE MATERIALIZED VIEW m AS SELECT * FROM IDENTIFIER(:source) WHERE a > ${n} AND d >= ${from} AND e = :e AND v:x.y::INT = 1";
+    let parsed = read_with(text, &[("source", "one.t"), ("e", "it's")]);
+    let lowered = parsed.to_pipeline("case").expect("no faults");
+    assert_eq!(lowered.catalog.as_deref(), Some("c"));
+    assert_eq!(lowered.pipeline.silver[0].table.to_string(), "one.t");
+    assert_eq!(lowered.pipeline.gold[0].table.to_string(), "two.m");
+    let query = &lowered.pipeline.gold[0].query;
+    assert_eq!(query, "SELECT * FROM one.t WHERE a > 5 AND d >= '2024-01-01' AND e = 'it''s' AND v:x.y::INT = 1");
+    let unused = read("SET spark.sql.shuffle.partitions = 10;");
+    assert_eq!(not_applied(&unused), ["SET spark.sql.shuffle.partitions"]);
+}
+
+#[test]
+fn names_without_a_schema_need_the_pipelines() {
+    let file = SqlFile { path: "a.sql".to_owned(), text: "CREATE MATERIALIZED VIEW m AS SELECT 1 AS x".to_owned() };
+    let parsed = parse(&[file], &Default::default(), &Options::default());
+    assert!(faults(&parsed)[0].starts_with("1:26 PS0016 m cannot be the name of a dataset: it has no schema"), "{:?}", faults(&parsed));
+}
+
+#[test]
+fn definitions_stand_in_any_order_and_in_any_file() {
+    let file = |path: &str, text: &str| SqlFile { path: path.to_owned(), text: text.to_owned() };
+    let files = [
+        file("z.sql", "CREATE MATERIALIZED VIEW g.v AS SELECT * FROM s.t"),
+        file("b.sql", "CREATE FLOW f AS AUTO CDC INTO s.t FROM STREAM(raw.t) KEYS (a) SEQUENCE BY b"),
+        file("a.sql", "CREATE STREAMING TABLE s.t"),
+    ];
+    let parsed = parse(&files, &Default::default(), &Options::default());
+    let pipeline = parsed.to_pipeline("case").expect("no faults").pipeline;
+    assert_eq!(pipeline.phases().expect("no circle").len(), 2);
+    assert_eq!(parsed.datasets.iter().map(|dataset| dataset.kind).collect::<Vec<_>>(), [Kind::MaterializedView, Kind::StreamingTable]);
+}
+
+#[test]
+fn what_would_change_rows_if_left_out_is_refused() {
+    for (text, message) in [
+        (
+            "CREATE STREAMING TABLE t (a BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 INCREMENT BY 1)) AS SELECT * FROM STREAM(raw.s)",
+            "IDENTITY is not executed",
+        ),
+        ("CREATE STREAMING TABLE t (a STRING, CHECK (a > 1)) AS SELECT * FROM STREAM(raw.s)", "datasets of pipelines have rules instead"),
+        (
+            "CREATE STREAMING TABLE t DEFAULT COLLATION UTF8_LCASE AS SELECT * FROM STREAM(raw.s)",
+            "DEFAULT COLLATION UTF8_LCASE is not executed",
+        ),
+        ("CREATE STREAMING TABLE t PARTITIONED BY (a) CLUSTER BY (b) AS SELECT * FROM STREAM(raw.s)", "it excludes PARTITIONED BY"),
+        ("CREATE STREAMING TABLE t PARTITIONED BY (days(ts)) AS SELECT * FROM STREAM(raw.s)", "the name of a column is expected here"),
+        ("CREATE STREAMING TABLE t COMMENT 'a' COMMENT 'b' AS SELECT * FROM STREAM(raw.s)", "COMMENT stands twice"),
+        ("CREATE STREAMING TABLE t AS SELECT * FROM STREAM raw.s WITH ('skipChangeCommits' = 'true')", "skipChangeCommits is not executed"),
+        ("CREATE MATERIALIZED VIEW t AS SELECT * FROM raw.s CHANGES FROM VERSION 1", "CHANGES FROM VERSION is not executed"),
+        ("CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC FROM SNAPSHOT raw.s", "FROM SNAPSHOT, which compares whole copies"),
+        (
+            "CREATE OR REPLACE FLOW f AS INSERT INTO t BY NAME SELECT * FROM STREAM(raw.s); CREATE STREAMING TABLE t",
+            "OR REPLACE cannot stand here",
+        ),
+        (
+            "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a) SEQUENCE BY b TRACK HISTORY ON c",
+            "only SCD TYPE 2 keeps a history",
+        ),
+        (
+            "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a)\nSEQUENCE BY b APPLY AS TRUNCATE WHEN x STORED AS SCD TYPE 2",
+            "2:15 SP0028",
+        ),
+        ("CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a) SEQENCE BY b", "SEQUENCE BY"),
+        (
+            "CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a) SEQUENCE BY b STORED AS SCD TYPE 3",
+            "SCD TYPE 1 or SCD TYPE 2 is expected",
+        ),
+        (
+            "CREATE STREAMING TABLE t AS SELECT * FROM STREAM(raw.s)\nCREATE STREAMING TABLE u AS SELECT * FROM STREAM(raw.u)",
+            "semicolon before it",
+        ),
+        ("CREATE STREAMING TABLE my-table AS SELECT * FROM STREAM(raw.s)", "it has a dash outside back-quotes"),
+        ("CREATE STREAMING TABLE a.b.c.d AS SELECT * FROM STREAM(raw.s)", "it has more than three parts"),
+        ("CREATE STREAMING TABLE t (CONSTRAINT k EXPECT (a IN (SELECT b FROM c))) AS SELECT * FROM STREAM(raw.s)", "it asks other tables"),
+        ("CREATE STREAMING TABLE t", "the clause AS or a flow into it is missing"),
+        (
+            "CREATE MATERIALIZED VIEW t AS SELECT 1 AS x; CREATE MATERIALIZED VIEW T AS SELECT 2 AS x",
+            "dataset main.T is already defined in a.sql:1:26",
+        ),
+    ] {
+        let parsed = read(text);
+        let found = faults(&parsed);
+        assert!(
+            found.iter().any(|fault| fault.contains(message)) || parsed.faults.iter().any(|fault| fault.to_string().contains(message)),
+            "{text}\n{found:#?}"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Text that nobody means: refused in less than a second, without a panic, without much memory.
+
+use std::time::{Duration, Instant};
+
+use tributary_pipeline_sql::{Parsed, SqlFile};
+
+use crate::{faults, read};
+
+/// A debug build on a busy machine; a release build needs a twentieth.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn quickly(what: &str, text: &str) -> Parsed {
+    let begin = Instant::now();
+    let parsed = read(text);
+    assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", begin.elapsed());
+    parsed
+}
+
+const HEAD: &str = "CREATE STREAMING TABLE t AS SELECT ";
+const TAIL: &str = " AS x FROM STREAM(raw.s)";
+
+#[test]
+fn deep_nesting_is_refused() {
+    let deep = |open: &str, close: &str, count: usize| format!("{HEAD}{}1{}{TAIL}", open.repeat(count), close.repeat(count));
+    for count in [10, 39, 100, 100_000] {
+        for (open, close) in [
+            ("(", ")"),
+            ("-", ""),
+            ("NOT ", ""),
+            ("CASE WHEN 1 THEN ", " END"),
+            ("f(", ")"),
+            ("[", "]"),
+            ("{", "}"),
+            ("CAST(", " AS INT)"),
+            ("(SELECT ", ")"),
+            ("a -> ", ""),
+            ("ARRAY(", ")"),
+            ("STRUCT(", ")"),
+            ("(1, ", ")"),
+            ("x IN (", ")"),
+            ("EXISTS (SELECT ", ")"),
+            ("INTERVAL ", ""),
+            ("1 + ", ""),
+            ("a.", ""),
+            ("a:", ""),
+        ] {
+            let parsed = quickly(open, &deep(open, close, count));
+            assert!(count < 100_000 || !parsed.faults.is_empty(), "{open} × {count}");
+        }
+        for (open, close) in [("(", ")"), ("(SELECT * FROM ", ")"), ("STREAM(", ")"), ("a JOIN (", ")"), ("((", "))"), ("LATERAL (", ")")] {
+            let text = format!("CREATE MATERIALIZED VIEW t AS SELECT * FROM {}raw.s{}", open.repeat(count), close.repeat(count));
+            let parsed = quickly(open, &text);
+            assert!(count < 100_000 || !parsed.faults.is_empty(), "{open} × {count}");
+        }
+        for (open, close) in [("ARRAY<", ">"), ("STRUCT<a: ", ">"), ("MAP<STRING, ", ">"), ("DECIMAL(", ")")] {
+            let text =
+                format!("CREATE STREAMING TABLE t (a {}INT{}) AS SELECT * FROM STREAM(raw.s)", open.repeat(count), close.repeat(count));
+            let parsed = quickly(open, &text);
+            assert!(count < 100 || !parsed.faults.is_empty(), "{open} × {count}");
+        }
+    }
+}
+
+#[test]
+fn a_megabyte_is_read_or_refused() {
+    let million = 1 << 20;
+    for unit in [
+        "'",
+        "\"",
+        "`",
+        "/*",
+        "--\n",
+        ";",
+        "(",
+        ")",
+        "${",
+        "${a}",
+        "a ",
+        "a,",
+        "\n",
+        "\u{a0}",
+        "“",
+        "'a' ",
+        "CREATE ",
+        "CREATE STREAMING TABLE t;",
+        ";\n",
+        "é",
+        "AS ",
+        "STREAM ",
+        "KEYS (a) ",
+        "-- COMMAND ----------\n",
+        ":a ",
+        "\\",
+        "'\\'",
+        "r'",
+        "%sql\n",
+        "1+",
+        "FROM ",
+        "SELECT ",
+        "CONSTRAINT a EXPECT (b), ",
+    ] {
+        quickly(unit, &unit.repeat(million / unit.len()));
+    }
+    let comma = format!("{HEAD}{}{TAIL}", "a + b AS c, ".repeat(million / 12));
+    let parsed = quickly("a long list", &comma);
+    assert!(faults(&parsed)[0].contains("words and signs"), "{:?}", faults(&parsed));
+    let columns = format!("CREATE STREAMING TABLE t ({}) AS SELECT * FROM STREAM(raw.s)", "c INT, ".repeat(7000));
+    quickly("many columns", &columns);
+    let clauses = format!("CREATE STREAMING TABLE t; AUTO CDC INTO t FROM STREAM(raw.s) KEYS (a) {}", "SEQUENCE BY a ".repeat(10_000));
+    quickly("many clauses", &clauses);
+}
+
+#[test]
+fn many_datasets_that_read_each_other_are_put_in_order() {
+    let chain: String =
+        (0..2000).map(|n| format!("CREATE MATERIALIZED VIEW m{n} AS SELECT * FROM m{} JOIN m{};\n", n + 1, n + 2)).collect();
+    quickly("a chain", &chain);
+    let ring = format!("{chain}CREATE MATERIALIZED VIEW m2000 AS SELECT * FROM m0;");
+    let parsed = quickly("a ring", &ring);
+    assert!(faults(&parsed).iter().any(|fault| fault.contains("PS0020")));
+    let doubling: String =
+        (0..200).map(|n| format!("CREATE TEMPORARY VIEW v{} AS SELECT * FROM v{n} JOIN v{n} AS other;\n", n + 1)).collect();
+    let text = format!("{doubling}CREATE TEMPORARY VIEW v0 AS SELECT * FROM raw.s; CREATE MATERIALIZED VIEW m AS SELECT * FROM v200");
+    let parsed = quickly("views that double", &text);
+    assert!(faults(&parsed).iter().any(|fault| fault.contains("PS0002")), "{:?}", faults(&parsed));
+}
+
+#[test]
+fn binary_bytes_are_refused() {
+    let parsed = read("CREATE\0STREAMING TABLE");
+    assert_eq!(faults(&parsed), ["1:7 PS0001 the file is not text: the character U+0000 stands in it"]);
+    let parsed = read(&String::from_utf8_lossy(b"PAR1\xff\xfe"));
+    assert!(faults(&parsed)[0].starts_with("1:5 PS0001"), "{:?}", faults(&parsed));
+    let file = SqlFile::from_bytes("x.sql", b"SELECT \xff");
+    assert_eq!(file.map_err(|fault| (fault.line, fault.column, fault.code.0)), Err((1, 8, "PS0001")));
+}

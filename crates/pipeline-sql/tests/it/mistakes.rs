@@ -1,0 +1,38 @@
+//! Mistakes, each told once at its place.
+
+use crate::{faults, read};
+
+#[test]
+fn ten_mistakes_of_one_file_are_ten_errors_at_their_places() {
+    let text = "\
+CREATE OR REFRESH STREAMING TABEL a AS SELECT * FROM STREAM(raw.a);
+CREATE OR REFRESH STREAMING TABLE b CLUSTERED BY (x) AS SELECT * FROM STREAM(raw.b);
+CREATE OR REFRESH STREAMING TABLE c AS SELECT * FORM STREAM(raw.c);
+\tCREATE OR REFRESH STREAMING TABLE d (x BIGINTT) AS SELECT * FROM STREAM(raw.d);
+CREATE OR REFRESH STREAMING TABLE e AS SELECT * FROM raw.e;
+CREATE OR REFRESH STREAMING TABLE f (CONSTRAINT k EXPECT (x >) ON VIOLATION DROP ROW) AS SELECT * FROM STREAM(raw.f);
+CREATE OR REFRESH MATERIALIZED VIEW g;
+/* é */ CREATE FLOW h AS AUTO CDC INTO i FROM STREAM(raw.h) KEYS (id) SEQUENCE BY ts;
+CREATE OR REFRESH STREAMING TABLE j AS SELECT 'x FROM STREAM(raw.j);
+CREATE OR REFRESH STREAMING TABLE k AS SELECT * FROM STREAM(raw.k) WHERE x = ‘y’;
+CREATE OR REFRESH STREAMING TABLE ok AS SELECT * FROM STREAM(raw.ok);
+";
+    let parsed = read(text);
+    let found = faults(&parsed);
+    let expected = [
+        "1:29 PS0008",
+        "2:37 PS0009",
+        "3:49 PS0013",
+        "4:41 PS0015",
+        "5:54 PS0022",
+        "6:62 PS0014",
+        "7:37 PS0011",
+        "8:42 PS0018",
+        "9:47 PS0003",
+        "10:78 PS0004",
+    ];
+    let places: Vec<String> = found.iter().map(|fault| fault.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(places, expected, "{found:#?}");
+    let same_with_crlf = read(&text.replace('\n', "\r\n"));
+    assert_eq!(faults(&same_with_crlf), found);
+}
