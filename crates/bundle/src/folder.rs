@@ -9,6 +9,7 @@ use tributary_fault::nearest;
 
 use crate::error::Error;
 use crate::place::{At, File, Files};
+use crate::sql::Located;
 
 /// How large one file is at most.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -106,13 +107,14 @@ impl Folder {
     pub fn read(&mut self, relative: &str, files: &mut Files) -> Result<u32, (At, Error)> {
         let number =
             files.add(File { relative: relative.to_owned(), shown: self.name_of(relative), text: String::new(), lines: Vec::new() });
-        let text = self.text(relative).map_err(|(line, column, error)| (At { file: number, line, column }, error))?;
+        let text = self.text_of(relative).map_err(|Located { line, column, error }| (At { file: number, line, column }, error))?;
         files.set_text(number, text);
         Ok(number)
     }
 
-    fn text(&mut self, relative: &str) -> Result<String, (u32, u32, Error)> {
-        let whole = |error| (1, 1, error);
+    /// The text of a file.
+    pub fn text_of(&mut self, relative: &str) -> Result<String, Located> {
+        let whole = Located::from;
         let unreadable = |reason: String| Error::Unreadable { path: relative.to_owned(), reason };
         let path = self.real.join(relative);
         let metadata = fs::metadata(&path).map_err(|error| whole(unreadable(reason_of(&error))))?;
@@ -131,7 +133,7 @@ impl Folder {
             let limit = format!("its files have more than {ALL_BYTES_MAX} bytes");
             return Err(whole(Error::TooLarge { what: "the bundle".to_owned(), limit }));
         }
-        text_of(bytes).map_err(|(line, column)| (line, column, unreadable("it is not text in UTF-8".to_owned())))
+        text_of(bytes).map_err(|(line, column)| Located { line, column, error: unreadable("it is not text in UTF-8".to_owned()) })
     }
 
     /// Files that a pattern with `*`, `?`, `[…]` and `**` names, from the bundle's folder on. Links are followed inside the bundle.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::bundle::Bundle;
 use crate::check::Stage;
 use crate::error::Error;
@@ -15,7 +17,7 @@ use crate::place::{At, File, Files};
 use crate::resolve::Resolver;
 use crate::source::Sources;
 use crate::yaml::{Budget, Node};
-use crate::{check, feeds, jobs, mode, pipelines, resources, target, variables, workspace};
+use crate::{check, feeds, jobs, mode, pipelines, resources, sql, target, variables, workspace};
 
 /// What a bundle is read with, besides its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +50,23 @@ pub struct Loaded {
     pub files: Vec<String>,
     /// Every mistake, in the order of files and lines.
     pub faults: Vec<Fault>,
+    /// What a person should know of the SQL: old spellings, meanings that differ from the platform's.
+    pub notes: Vec<Note>,
+}
+
+/// Something a person should know, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1, in characters.
+    pub column: usize,
+    /// The kind, for tools: `deprecated`, `implicit_deletes`, ….
+    pub kind: String,
+    /// In words.
+    pub message: String,
 }
 
 impl Loaded {
@@ -72,12 +91,13 @@ pub fn load(path: &Path, target: Option<&str>, variables: &BTreeMap<String, Stri
 pub fn load_with(path: &Path, options: &Options) -> Loaded {
     let mut files = Files::default();
     let mut faults = Faults::default();
-    let bundle = read(path, options, &mut files, &mut faults).unwrap_or_default();
-    let names = files.names();
-    Loaded { bundle, faults: faults.sorted(&files), files: names }
+    let (bundle, mut notes) = read(path, options, &mut files, &mut faults).unwrap_or_default();
+    notes.sort_by(|a, b| (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message)));
+    notes.dedup();
+    Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes }
 }
 
-fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<Bundle> {
+fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<(Bundle, Vec<Note>)> {
     let nowhere = |files: &mut Files, faults: &mut Faults, error: Error| {
         let shown = path.to_string_lossy().into_owned();
         let number = files.add(File { relative: String::new(), shown, text: String::new(), lines: Vec::new() });
@@ -159,7 +179,7 @@ fn fill(root: &mut Node, chosen: &dyn Fn(&str) -> bool, files: &Files, budget: &
     filled.into_iter().for_each(|(key, node)| root.set(&key, node));
 }
 
-fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, faults: &mut Faults) -> Bundle {
+fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, faults: &mut Faults) -> (Bundle, Vec<Note>) {
     let shown = folder.shown().to_string_lossy().into_owned();
     let mut sources = Sources::new(folder, files);
     jobs::check_all(root, &mut sources, faults);
@@ -167,11 +187,24 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
         let entries = root.find(&["resources", kind]).into_iter().flat_map(Node::entries);
         entries.filter(|(_, entry)| entry.node.as_map().is_some_and(|map| !map.is_empty())).map(|(key, entry)| (key, &entry.node))
     };
-    let pipelines = parts("pipelines").map(|(key, node)| (key.to_owned(), pipelines::read(key, node, &mut sources, faults))).collect();
-    let jobs = parts("jobs").map(|(key, node)| (key.to_owned(), Job::of(key, node, &|node| sources.path_of(node)))).collect();
     let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, faults)).unwrap_or_default();
+    let (mut pipelines, mut datasets, mut notes) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for (key, node) in parts("pipelines") {
+        let mut pipeline = pipelines::read(key, node, &mut sources, faults);
+        let read = sql::read(&pipeline, &mut sources, faults);
+        if let Some(lowered) = read.lowered {
+            let (spec, catalog) = sql::with_feeds(lowered, &feeds, sources.files(), faults);
+            pipeline.catalog = pipeline.catalog.or(catalog);
+            pipeline.spec = Some(spec);
+        }
+        pipeline.unprotected = read.unprotected;
+        datasets.extend(read.datasets);
+        notes.extend(read.notes);
+        pipelines.insert(key.to_owned(), pipeline);
+    }
+    let jobs = parts("jobs").map(|(key, node)| (key.to_owned(), Job::of(key, node, &|node| sources.path_of(node)))).collect();
     let text = |keys: &[&str]| root.find(keys).and_then(Node::scalar).unwrap_or_default().to_owned();
-    Bundle {
+    let bundle = Bundle {
         name: text(&["bundle", "name"]),
         target,
         mode: text(&["bundle", "mode"]),
@@ -179,7 +212,8 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
         pipelines,
         jobs,
         feeds: feeds.into_iter().map(|(feed, _)| feed).collect(),
-        datasets: Vec::new(),
+        datasets,
         resolved: root.to_json(),
-    }
+    };
+    (bundle, notes)
 }

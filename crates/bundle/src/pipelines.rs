@@ -37,6 +37,11 @@ pub struct Pipeline {
     pub files: Vec<String>,
     /// Tags.
     pub tags: BTreeMap<String, String>,
+    /// Whether its SQL hides data from people by clauses that are not executed.
+    pub unprotected: bool,
+    /// What engines execute: its SQL as specs, with the feeds of the bundle whose tables it reads; none where the SQL has a mistake.
+    #[serde(skip)]
+    pub spec: Option<tributary_specs::Pipeline>,
 }
 
 /// Checks one pipeline and reads where its SQL stands.
@@ -68,6 +73,8 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         parameters,
         files: sql,
         tags: texts(node, "tags"),
+        unprotected: false,
+        spec: None,
     }
 }
 

@@ -196,7 +196,7 @@ resources:
 "#;
     let folder = Folder::with(&[
         ("databricks.yml", text),
-        ("plain.sql", "SELECT 1;\n"),
+        ("plain.sql", "-- nothing yet\n"),
         ("book.sql", "-- Databricks notebook source\nSELECT 1;\n"),
         ("docs/readme.md", ""),
         ("job.py", "print(1)\n"),

@@ -4,4 +4,6 @@ mod broken;
 mod folder;
 mod handed;
 mod hostile;
+mod repository;
+mod sql;
 mod targets;

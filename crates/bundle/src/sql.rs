@@ -1,0 +1,229 @@
+//! SQL files as datasets, with every mistake at its place.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tributary_fault::Fault as _;
+use tributary_pipeline_sql::{DatasetName, Definition, Flow, FlowAction, Lowered, Parsed, SqlFile, parse};
+use tributary_specs::{Place, SourceFeed, Step, TableName};
+
+use crate::bundle::Dataset;
+use crate::error::Error;
+use crate::fault::Faults;
+use crate::folder::Folder;
+use crate::load::{Loaded, Note};
+use crate::pipelines::Pipeline;
+use crate::place::{At, File, Files};
+use crate::source::{Sources, is_sql};
+
+/// What the SQL of one pipeline comes to.
+pub(crate) struct Read {
+    pub datasets: Vec<Dataset>,
+    pub notes: Vec<Note>,
+    /// None where a file has a mistake.
+    pub lowered: Option<Lowered>,
+    /// Whether clauses that hide data from people are not executed.
+    pub unprotected: bool,
+}
+
+/// Reads the files of a pipeline with its parameters; names without catalogue or schema are its own.
+pub(crate) fn read(pipeline: &Pipeline, sources: &mut Sources<'_>, faults: &mut Faults) -> Read {
+    let mut texts = Vec::new();
+    for path in &pipeline.files {
+        if let Some(text) = sources.text_at(path, faults) {
+            texts.push(SqlFile { path: path.clone(), text: text.to_owned() });
+        }
+    }
+    let whole = texts.len() == pipeline.files.len();
+    let options = tributary_pipeline_sql::Options { catalog: pipeline.catalog.clone(), schema: pipeline.schema.clone() };
+    let parsed = parse(&texts, &pipeline.parameters, &options);
+    let mut read = taken(&parsed, Some(&pipeline.key), sources.files(), faults);
+    read.lowered = read.lowered.filter(|_| whole);
+    read
+}
+
+/// What was parsed, in the words of a bundle. Files are named from the bundle's folder on.
+fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Faults) -> Read {
+    for fault in &parsed.faults {
+        let place = Place { file: fault.file.clone(), line: fault.line, column: fault.column };
+        let message = match &fault.next {
+            Some(instead) => format!("{}; {instead}", fault.message),
+            None => fault.message.clone(),
+        };
+        faults.foreign(at(files, &place), fault.code.0, message, Some(format!("tributary help {}", fault.code)));
+    }
+    for clause in &parsed.not_applied {
+        let of = clause.dataset.as_ref().map(|dataset| format!(" of {dataset}")).unwrap_or_default();
+        let error = Error::NotRun { what: format!("{}{of}", clause.clause), reason: clause.reason.clone() };
+        faults.warning(at(files, &clause.place), error);
+    }
+    let shown = |place: &Place| files.shown(at(files, place).file).to_owned();
+    let note = |notice: &tributary_pipeline_sql::Notice| Note {
+        file: shown(&notice.place),
+        line: notice.place.line,
+        column: notice.place.column,
+        kind: notice.kind.to_owned(),
+        message: notice.message.clone(),
+    };
+    let datasets = parsed.datasets.iter().map(|definition| Dataset {
+        pipeline: pipeline.map(str::to_owned),
+        file: shown(&definition.place),
+        ..dataset(definition, &parsed.flows)
+    });
+    Read {
+        datasets: datasets.collect(),
+        notes: parsed.notices.iter().map(note).collect(),
+        lowered: parsed.to_pipeline(pipeline.unwrap_or("sql")).ok(),
+        unprotected: parsed.unprotected().next().is_some(),
+    }
+}
+
+fn at(files: &Files, place: &Place) -> At {
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    At { file: files.number_of(&place.file).unwrap_or(0), line: small(place.line), column: small(place.column) }
+}
+
+/// A definition with the flows that write it.
+fn dataset(definition: &Definition, flows: &[Flow]) -> Dataset {
+    let flows: Vec<&Flow> = flows.iter().filter(|flow| same(&flow.target, &definition.name)).collect();
+    let mut reads: Vec<String> = Vec::new();
+    let mut keys = Vec::new();
+    let mut clauses = definition.clauses.clone();
+    let mut take = |query: &tributary_pipeline_sql::Query| {
+        for read in query.reads.iter().filter_map(|read| read.name.as_ref()).map(ToString::to_string) {
+            if !reads.contains(&read) {
+                reads.push(read);
+            }
+        }
+    };
+    if let Some(query) = &definition.query {
+        take(query);
+    }
+    for flow in flows {
+        match &flow.action {
+            FlowAction::Append(query) => take(query),
+            FlowAction::AutoCdc(body) => {
+                take(&body.source);
+                keys.clone_from(&body.keys.value);
+                clauses.extend(["AUTO CDC".to_owned(), format!("SCD TYPE {}", body.scd_type)]);
+                clauses.extend(body.apply_as_delete_when.as_ref().map(|_| "APPLY AS DELETE WHEN".to_owned()));
+                clauses.extend(body.apply_as_truncate_when.as_ref().map(|_| "APPLY AS TRUNCATE WHEN".to_owned()));
+            }
+        }
+        if flow.once {
+            clauses.push("ONCE".to_owned());
+        }
+    }
+    Dataset {
+        pipeline: None,
+        name: definition.name.to_string(),
+        kind: definition.kind.to_string(),
+        reads,
+        keys: if keys.is_empty() { definition.primary_key.clone() } else { keys },
+        expectations: definition.expectations.iter().map(|rule| rule.value.name.clone()).collect(),
+        clauses,
+        file: String::new(),
+        line: definition.place.line,
+        column: definition.place.column,
+    }
+}
+
+fn same(a: &DatasetName, b: &DatasetName) -> bool {
+    a.to_string().eq_ignore_ascii_case(&b.to_string())
+}
+
+/// The specs of a pipeline with the feeds of the bundle whose tables it reads, and what is wrong with them together.
+pub(crate) fn with_feeds(
+    lowered: Lowered,
+    feeds: &[(SourceFeed, At)],
+    files: &Files,
+    faults: &mut Faults,
+) -> (tributary_specs::Pipeline, Option<String>) {
+    let mut spec = lowered.pipeline;
+    let own = spec.feeds.len();
+    let mut places = Vec::new();
+    for (feed, at) in feeds.iter().filter(|(feed, _)| spec.external.iter().any(|table| table.same_without_case(&feed.table))) {
+        spec.feeds.push(feed.clone());
+        places.push(*at);
+    }
+    let made: Vec<TableName> = spec.feeds.iter().map(|feed| feed.table.clone()).collect();
+    spec.external.retain(|table| !made.iter().any(|feed| feed.same_without_case(table)));
+    spec.respell_sources();
+    for problem in spec.validate() {
+        let table = match problem.path.steps() {
+            [Step::Field(list), Step::Index(index), ..] => match list.as_str() {
+                "feeds" => spec.feeds.get(*index).map(|feed| &feed.table),
+                "silver" => spec.silver.get(*index).map(|spec| &spec.table),
+                _ => spec.gold.get(*index).map(|spec| &spec.table),
+            },
+            _ => None,
+        };
+        let of_feed = match problem.path.steps() {
+            [Step::Field(list), Step::Index(index), ..] if list == "feeds" => index.checked_sub(own).and_then(|at| places.get(at)).copied(),
+            _ => None,
+        };
+        let of_dataset = table.and_then(|table| lowered.places.get(table)).map(|place| at(files, place));
+        let at = of_feed.or(of_dataset).unwrap_or(At::start_of(0));
+        faults.foreign(at, problem.error.code().0, format!("{}: {}", problem.path, problem.error), problem.error.next_command());
+    }
+    (spec, lowered.catalog)
+}
+
+/// Reads SQL files and folders of them, without a bundle. Names without a schema are mistakes unless a file says `USE`.
+pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loaded {
+    let mut files = Files::default();
+    let mut faults = Faults::default();
+    let mut texts = Vec::new();
+    for path in paths {
+        for (shown, found) in files_of(path) {
+            let number = files.add(File { relative: shown.clone(), shown: shown.clone(), text: String::new(), lines: Vec::new() });
+            match found.and_then(|(folder, name)| Folder::open(&folder)?.text_of(&name)) {
+                Ok(text) => {
+                    texts.push(SqlFile { path: shown, text: text.clone() });
+                    files.set_text(number, text);
+                }
+                Err(Located { line, column, error }) => faults.error(At { file: number, line, column }, error),
+            }
+        }
+    }
+    let parsed = parse(&texts, parameters, &tributary_pipeline_sql::Options::default());
+    let read = taken(&parsed, None, &files, &mut faults);
+    let mut loaded = Loaded { files: files.names(), faults: faults.sorted(&files), notes: read.notes, ..Loaded::default() };
+    loaded.bundle.datasets = read.datasets;
+    loaded
+}
+
+/// A mistake and where in a file it is.
+pub(crate) struct Located {
+    pub line: u32,
+    pub column: u32,
+    pub error: Error,
+}
+
+impl From<Error> for Located {
+    fn from(error: Error) -> Self {
+        Self { line: 1, column: 1, error }
+    }
+}
+
+/// A file's name in messages, and its folder and name there.
+type Found = (String, Result<(PathBuf, String), Located>);
+
+/// Each SQL file of a path.
+fn files_of(path: &Path) -> Vec<Found> {
+    let shown = path.to_string_lossy().into_owned();
+    if path.is_dir() {
+        let folder = match Folder::open(path) {
+            Ok(folder) => folder,
+            Err(error) => return vec![(shown, Err(error.into()))],
+        };
+        let matches = folder.below("");
+        let found = matches.paths.into_iter().filter(|name| is_sql(name)).map(|name| (folder.name_of(&name), Ok((path.to_owned(), name))));
+        return matches.mistakes.into_iter().map(|error| (shown.clone(), Err(error.into()))).chain(found).collect();
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some(name) => vec![(shown, Ok((parent.to_owned(), name.to_owned())))],
+        None => vec![(shown.clone(), Err(Error::Unreadable { path: shown, reason: "it is not a file".to_owned() }.into()))],
+    }
+}

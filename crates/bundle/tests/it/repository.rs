@@ -1,0 +1,40 @@
+//! The repository's own bundle.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tributary_bundle::{Action, Loaded, Target, find, load};
+
+fn repository(target: Option<&str>) -> Loaded {
+    let root = find(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a bundle around this crate");
+    load(&root, target, &BTreeMap::new())
+}
+
+#[test]
+fn the_repositorys_bundle_is_sound_for_every_target() {
+    for target in ["dev", "prod"] {
+        let loaded = repository(Some(target));
+        let errors: Vec<String> = loaded.faults.iter().filter(|fault| fault.is_error()).map(ToString::to_string).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{target}");
+        assert_eq!(loaded.bundle.pipelines.keys().collect::<Vec<_>>(), ["gym", "lakeflow", "retail"]);
+        assert_eq!(loaded.bundle.jobs.keys().collect::<Vec<_>>(), ["gym_daily", "lakeflow_demo", "retail_hourly"]);
+        let tasks = loaded.bundle.jobs.values().flat_map(|job| &job.tasks);
+        for task in tasks {
+            let Action::Pipeline { pipeline: Target::Resource(key), .. } = &task.action else { panic!("{task:?}") };
+            assert!(loaded.bundle.pipelines[key].spec.is_some());
+        }
+    }
+    assert_eq!(repository(None).bundle.target, "dev");
+}
+
+#[test]
+fn each_pipeline_has_everything_it_reads() {
+    let loaded = repository(None);
+    let counts = |key: &str| {
+        let spec = loaded.bundle.pipelines[key].spec.as_ref().unwrap();
+        (spec.feeds.len(), spec.silver.len(), spec.gold.len(), spec.external.len())
+    };
+    assert_eq!(counts("retail"), (3, 4, 3, 0));
+    assert_eq!(counts("lakeflow"), (3, 3, 1, 0));
+    assert_eq!((loaded.bundle.pipelines["retail"].catalog.as_deref(), counts("gym").3), (Some("main"), 0));
+}
