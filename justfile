@@ -29,6 +29,7 @@ test-slow: _e2e-built
     tests/services/selftest.sh
     just e2e 120 2
     just fire 10
+    just soak 20
     just interop
     just interop-control
     tests/services/dag.sh
@@ -53,8 +54,18 @@ fire MINUTES="3" SEED="1": _e2e-built
 fire-control MINUTES="0.7" SEED="1": _e2e-built
     scripts/fire-control {{MINUTES}} {{SEED}}
 
-_e2e-built:
+# Runs of silver, appenders and an optimizer on the same tables, killed and stopped at random while changes come; then the comparison.
+soak MINUTES="3" SEED="1": _binaries-built
+    "$CARGO_TARGET_DIR/debug/soak" {{MINUTES}} {{SEED}}
+
+# The same with a silver that does not plan lost races again, and with one that is not fenced, must find lost or doubled rows.
+soak-control MINUTES="0.3" SEED="1": _binaries-built
+    scripts/soak-control {{MINUTES}} {{SEED}}
+
+_e2e-built: && _binaries-built
     tests/services/install.sh core
+
+_binaries-built:
     scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-cli -p tributary-e2e --bins
 
 # Tables of every kind that we write, read by delta-rs, DuckDB and Spark, and Spark's by us, row for row; or by the engines named.

@@ -11,6 +11,7 @@ pub mod golden;
 pub mod oracle;
 pub mod strategy;
 
+mod change_feed;
 mod controls;
 mod crash;
 mod frame;
@@ -18,6 +19,7 @@ mod law;
 mod store;
 mod value;
 
+pub use change_feed::replay;
 pub use controls::{Control, Controls};
 pub use crash::{CrashReport, KillPoints, crash, crash_at, random_kill_point};
 pub use frame::{ChangedRow, Difference, Frame, FrameDiff, SchemaDifference};

@@ -1,5 +1,6 @@
 //! The real binaries as child processes.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,18 +13,18 @@ use anyhow::{Context as _, Result, bail};
 pub struct Layers {
     /// The folder of the binaries.
     pub binaries: PathBuf,
-    /// Which program is bronze: `tributary-bronze`, or one that breaks a rule.
-    pub bronze: String,
+    /// A layer whose program is `broken` instead of its own.
+    pub broken: Option<&'static str>,
     /// The pipeline file.
     pub pipeline: PathBuf,
     /// The root of the tables.
     pub warehouse: PathBuf,
     /// Where logs and reports go.
     pub folder: PathBuf,
-    /// The broker's address.
-    pub bootstrap: String,
-    /// What else bronze is told.
-    pub flags: Vec<String>,
+    /// The broker's address, where there is one.
+    pub bootstrap: Option<String>,
+    /// What else a layer is told.
+    pub flags: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// How long the group of continuous bronze processes waits for one that is silent.
@@ -34,21 +35,27 @@ pub const LAYERS: [&str; 3] = ["bronze", "silver", "gold"];
 
 impl Layers {
     /// The binaries that stand beside this one.
-    pub fn new(folder: &Path, name: &str, pipeline: &Path, bootstrap: &str) -> Result<Self> {
+    pub fn new(folder: &Path, name: &str, pipeline: &Path, bootstrap: Option<&str>) -> Result<Self> {
         let program = std::env::current_exe().context("where this program is")?;
         let binaries = program.parent().context("this program lies in a folder")?.to_owned();
         Ok(Self {
             binaries,
-            bronze: "tributary-bronze".to_owned(),
+            broken: None,
             pipeline: pipeline.to_owned(),
             warehouse: folder.join(name),
             folder: folder.to_owned(),
-            bootstrap: bootstrap.to_owned(),
-            flags: Vec::new(),
+            bootstrap: bootstrap.map(str::to_owned),
+            flags: BTreeMap::new(),
         })
     }
 
-    /// A program that stands beside this one, on the pipeline and the warehouse.
+    /// The layer's program breaks this rule of the product, as `broken --without` names it.
+    pub fn without(&mut self, layer: &'static str, rule: &str) {
+        self.broken = Some(layer);
+        self.flags.entry(layer).or_default().extend(["--layer", layer, "--without", rule].map(str::to_owned));
+    }
+
+    /// A program that stands beside this one.
     fn program(&self, name: &str) -> Result<Command> {
         let path = self.binaries.join(name);
         if !path.is_file() {
@@ -68,18 +75,28 @@ impl Layers {
     }
 
     fn command(&self, layer: &str, log: &str) -> Result<Command> {
-        let bronze = layer == "bronze";
-        let mut command = self.program(&if bronze { self.bronze.clone() } else { format!("tributary-{layer}") })?;
+        let own = format!("tributary-{layer}");
+        let mut command = self.program(if self.broken == Some(layer) { "broken" } else { &own })?;
         self.located(&mut command);
         command.args(["--log-format", "json", "--log-filter", "warn,buoyant_kernel=off,tributary_bronze=info", "--memory-limit", "256MiB"]);
-        if bronze {
+        if let Some(bootstrap) = self.bootstrap.as_ref().filter(|_| layer == "bronze") {
             let (timeout, beat) = (SESSION_TIMEOUT.as_millis(), SESSION_TIMEOUT.as_millis() / 6);
-            command.args(["--kafka-bootstrap", &self.bootstrap, "--kafka-property", &format!("session.timeout.ms={timeout}")]);
-            command.args(["--kafka-property", &format!("heartbeat.interval.ms={beat}")]).args(&self.flags);
+            command.args(["--kafka-bootstrap", bootstrap, "--kafka-property", &format!("session.timeout.ms={timeout}")]);
+            command.args(["--kafka-property", &format!("heartbeat.interval.ms={beat}")]);
         }
-        let log = File::options().create(true).append(true).open(self.folder.join(format!("{log}.log"))).context("a log file")?;
-        command.stdout(log.try_clone()?).stderr(log);
+        command.args(self.flags.get(layer).into_iter().flatten());
+        self.logged(&mut command, log)?;
         Ok(command)
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+
+    fn logged(&self, command: &mut Command, name: &str) -> Result<()> {
+        let log = File::options().create(true).append(true).open(self.log(name)).context("a log file")?;
+        command.stdout(log.try_clone()?).stderr(log);
+        Ok(())
     }
 
     /// Runs `tributary doctor`; its exit code and its findings.
@@ -87,7 +104,7 @@ impl Layers {
         let mut command = self.program("tributary")?;
         command.arg("doctor");
         self.located(&mut command);
-        command.args(["--kafka-bootstrap", &self.bootstrap, "--output", "json"]).args(flags);
+        command.args(self.bootstrap.iter().flat_map(|bootstrap| ["--kafka-bootstrap", bootstrap])).args(["--output", "json"]).args(flags);
         let output = command.output().context("starting tributary")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let findings = text.lines().map(serde_json::from_str).collect::<Result<_, _>>();
@@ -107,9 +124,10 @@ impl Layers {
     }
 
     /// Starts one layer once, beside what runs already.
-    pub fn drain_beside(&self, layer: &str) -> Result<Child> {
-        let mut command = self.command(layer, &format!("beside-{layer}"))?;
-        command.args(["--exit-code-if-nothing-new", "99"]).spawn().with_context(|| format!("starting the {layer} binary"))
+    pub fn drain_beside(&self, layer: &'static str, name: &str, flags: &[&str]) -> Result<Process> {
+        let mut command = self.command(layer, name)?;
+        command.args(["--exit-code-if-nothing-new", "99"]).args(flags);
+        self.spawn(layer, name, command)
     }
 
     /// Starts one layer in continuous mode; `name` tells apart several of one layer.
@@ -121,16 +139,28 @@ impl Layers {
     pub fn stream_with(&self, layer: &'static str, name: &str, flags: &[&str]) -> Result<Process> {
         let mut command = self.command(layer, name)?;
         command.args(["--stream", "--processing-time", "1"]).args(flags);
-        let child = command.spawn().with_context(|| format!("starting the {layer} binary"))?;
-        Ok(Process { layer, name: name.to_owned(), child, log: self.folder.join(format!("{name}.log")) })
+        self.spawn(layer, name, command)
+    }
+
+    /// Starts another program that stands beside this one.
+    pub fn other(&self, program: &'static str, name: &str, arguments: &[String]) -> Result<Process> {
+        let mut command = self.program(program)?;
+        command.args(arguments);
+        self.logged(&mut command, name)?;
+        self.spawn(program, name, command)
+    }
+
+    fn spawn(&self, role: &'static str, name: &str, mut command: Command) -> Result<Process> {
+        let child = command.spawn().with_context(|| format!("starting {name}"))?;
+        Ok(Process { role, name: name.to_owned(), child, log: self.log(name) })
     }
 }
 
-/// A continuous process.
+/// A running process.
 #[derive(Debug)]
 pub struct Process {
-    /// Its layer.
-    pub layer: &'static str,
+    /// Its layer, or its program.
+    pub role: &'static str,
     /// What its log is called.
     pub name: String,
     child: Child,
@@ -167,6 +197,18 @@ impl Process {
             std::thread::sleep(Duration::from_millis(50));
         }
         bail!("{} did not end within {} s of SIGTERM\n{}", self.name, limit.as_secs(), self.last_words())
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
+        let begin = Instant::now();
+        loop {
+            match self.ended()? {
+                Some(status) => return Ok(status),
+                None if begin.elapsed() > limit => bail!("{} has not ended after {} s\n{}", self.name, limit.as_secs(), self.last_words()),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
     }
 
     /// Where it serves its metrics, as its log says.

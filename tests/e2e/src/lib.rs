@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod connect;
+pub mod crew;
 pub mod delivered;
 pub mod fire;
 pub mod http;
@@ -23,5 +24,6 @@ pub mod records;
 pub mod run;
 pub mod services;
 pub mod session;
+pub mod soak;
 pub mod source;
 pub mod workload;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
 use tributary_lake::arrow::array::RecordBatch;
@@ -15,10 +15,11 @@ use tributary_lake::{
 };
 use tributary_silver_merge::Options;
 use tributary_specs::{
-    Column, ColumnSelection, DatasetReport, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName, TableSpec,
+    Column, ColumnSelection, DatasetReport, Deletes, GrowthPolicy, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName,
+    TableSpec,
 };
 use tributary_testkit::oracle::Row;
-use tributary_testkit::{Controls, Frame, Value};
+use tributary_testkit::{Controls, Frame, replay};
 use url::Url;
 
 /// One process with a lake.
@@ -154,6 +155,7 @@ pub fn spec(name: &str, keys: &[&str], policy: MergePolicy) -> SilverSpec {
         delete_when: None,
         insert_when: None,
         schema: Vec::new(),
+        schema_policy: GrowthPolicy::default(),
         expectations: Vec::new(),
         checks: Vec::new(),
         partition_by: Vec::new(),
@@ -220,31 +222,7 @@ pub async fn replayed(world: &World, name: &TableName) -> Result<Vec<Row>> {
     let stream = table.changes(0, table.version()).await?;
     let batches: Vec<RecordBatch> = stream.try_collect().await?;
     let frame = Frame::new(table.change_schema(), &batches);
-    let width = table.schema().fields().len();
-    let mut versions: BTreeMap<Value, Vec<(String, Row)>> = BTreeMap::new();
-    for row in frame.rows() {
-        let Value::Text(change) = &row[width] else { return Err(anyhow!("a change without its type")) };
-        versions.entry(row[width + 1].clone()).or_default().push((change.clone(), row[..width].to_vec()));
-    }
-    let mut rows: BTreeMap<Row, usize> = BTreeMap::new();
-    for (version, changes) in versions {
-        let of = |wanted: &'static [&'static str]| {
-            changes.iter().filter(move |(change, _)| wanted.contains(&change.as_str())).map(|(_, row)| row)
-        };
-        for row in of(&["delete", "update_preimage"]) {
-            let count = rows.get_mut(row).with_context(|| format!("version {version} takes away a row that is not there: {row:?}"))?;
-            *count -= 1;
-            if *count == 0 {
-                rows.remove(row);
-            }
-        }
-        let before: Vec<&Row> = of(&["update_preimage"]).collect();
-        for row in of(&["update_postimage"]) {
-            anyhow::ensure!(!before.contains(&row), "version {version} changes a row into itself: {row:?}");
-        }
-        of(&["insert", "update_postimage"]).for_each(|row| *rows.entry(row.clone()).or_default() += 1);
-    }
-    Ok(rows.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, count)).collect())
+    replay(&frame, table.schema().fields().len()).map_err(|why| anyhow!(why))
 }
 
 /// The change feed of a table, where it has one, comes to the table.

@@ -37,7 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("tributary-bench", &["tributary-cdc-decode", "tributary-lake", "tributary-silver-merge", "tributary-specs"]),
     ("tributary-interop", &["tributary-lake", "tributary-silver-merge", "tributary-specs"]),
     ("tributary-cli", &["tributary", "tributary-config"]),
-    ("tributary-e2e", &["tributary", "tributary-cli", "tributary-testkit"]),
+    ("tributary-e2e", &["tributary", "tributary-cli", "tributary-lake", "tributary-specs", "tributary-testkit"]),
     ("tributary-interop", &["tributary-specs", "tributary-lake", "tributary-silver-merge"]),
     ("tributary-examples", &[]),
     ("tributary-bronze-bin", &["tributary", "tributary-config", "tributary-cli"]),

@@ -25,7 +25,7 @@ fn all(services: &Services) -> Result<bool> {
     let world = &retail.world;
     let mut layers = world.layers("fire")?;
     if unfenced {
-        layers.bronze = "unfenced".to_owned();
+        layers.without("bronze", "fencing");
     }
     let mut fire = Fire::light(world, &layers, seed)?;
     let workloads = Workloads::start(&retail, shop, depot, PER_SECOND);
@@ -33,9 +33,9 @@ fn all(services: &Services) -> Result<bool> {
     let finished = workloads.finish()?;
     fire.quench()?;
     let records = world.delivered()?;
-    let outcome = settle(world, &layers.warehouse, &records, &mut fire.processes, PATIENCE)?;
+    let outcome = settle(world, &layers.warehouse, &records, &mut fire.crew.processes, PATIENCE)?;
     let Survived { kills, pauses, rebalances, broker_restarts, overlaps, exits } = fire.survived()?;
-    for process in &mut fire.processes {
+    for process in &mut fire.crew.processes {
         process.terminate(Duration::from_secs(10))?;
     }
     println!("{} transactions, {} statements; seed {seed}", finished.performed.transactions, finished.performed.statements);

@@ -84,7 +84,7 @@ fn prepare(services: &Services, seed: u64) -> Result<(World<'_>, Payments, Datab
 
 fn layers(world: &World<'_>, name: &str) -> Result<Layers> {
     let flags = vec!["--schema-registry".to_owned(), world.services.get("REGISTRY_URL")?.to_owned()];
-    Ok(Layers { flags, ..world.layers(name)? })
+    Ok(Layers { flags: [("bronze", flags)].into(), ..world.layers(name)? })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a workload's records are few")]

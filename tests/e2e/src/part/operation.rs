@@ -81,7 +81,7 @@ pub(super) fn doctor(world: &World<'_>, layers: &Layers, outcome: &mut Outcome) 
     let registry = world.services.get("REGISTRY_URL")?;
     let (code, findings) = layers.doctor(&["--schema-registry", registry])?;
     let feeds = world.pipeline.spec().feeds.iter().map(|feed| format!("feed {}", feed.name));
-    let brokers = [format!("broker {}", layers.bootstrap), format!("registry {registry}")];
+    let brokers = [format!("broker {}", world.services.get("KAFKA_BOOTSTRAP")?), format!("registry {registry}")];
     let missing: Vec<String> =
         feeds.chain(brokers).filter(|subject| !findings.iter().any(|finding| finding["subject"] == **subject)).collect();
     let failed = |findings: &[Value]| -> Vec<String> {

@@ -92,7 +92,7 @@ impl<'a> World<'a> {
 
     /// The binaries on a warehouse of this run.
     pub fn layers(&self, name: &str) -> Result<Layers> {
-        Layers::new(&self.folder, name, &self.pipeline_file, self.services.get("KAFKA_BOOTSTRAP")?)
+        Layers::new(&self.folder, name, &self.pipeline_file, Some(self.services.get("KAFKA_BOOTSTRAP")?))
     }
 
     /// The topics of this run, not read yet.
