@@ -14,7 +14,7 @@ use object_store::buffered::BufWriter;
 use object_store::path::Path;
 use parquet::arrow::AsyncArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -46,8 +46,8 @@ pub(crate) struct Layout {
     pub row_group_rows: usize,
     /// Bytes of rows that are encoded but not in the store yet, over all open files.
     pub memory_limit: usize,
-    /// Columns with a Bloom filter.
-    pub bloom_columns: Vec<String>,
+    /// Columns by which rows are looked up: they have a Bloom filter.
+    pub key_columns: Vec<String>,
     pub ids: Arc<dyn Ids>,
 }
 
@@ -215,10 +215,17 @@ fn properties(layout: &Layout) -> WriterProperties {
     for column in float_columns(layout.schema.fields(), &[]) {
         properties = properties.set_column_statistics_enabled(column, EnabledStatistics::None);
     }
-    for name in &layout.bloom_columns {
-        if layout.schema.field_with_name(name).is_ok_and(|field| !field.data_type().is_nested()) {
+    for name in &layout.key_columns {
+        let Ok(field) = layout.schema.field_with_name(name) else { continue };
+        let column = ColumnPath::new(vec![name.clone()]);
+        if field.data_type().is_integer() || field.data_type().is_temporal() {
+            // Most keys are there once: a dictionary of them is as long as they are, and differences are read several times faster.
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column.clone(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if !field.data_type().is_nested() {
             // Sized for a full row group, then folded to the values that came.
-            let column = ColumnPath::new(vec![name.clone()]);
             properties = properties
                 .set_column_bloom_filter_max_ndv(column.clone(), layout.row_group_rows as u64)
                 .set_column_bloom_filter_fpp(column, 0.01);

@@ -248,7 +248,7 @@ impl Table {
             file_bytes_target: options.file_bytes_target.or(said).unwrap_or_else(|| file_bytes_target(0)),
             row_group_rows: ROW_GROUP_ROWS,
             memory_limit: options.memory_limit,
-            bloom_columns: options.key_columns,
+            key_columns: options.key_columns,
         }
     }
 }

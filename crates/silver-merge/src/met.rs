@@ -6,7 +6,7 @@
 //!
 //! What must stay true: a row that is not whole is one whose values the plan does not look at.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{
@@ -125,32 +125,26 @@ impl Meeting<'_> {
         let shape = &self.target.shape;
         let encode = |events: &Events| self.codec.encode(&self.codec.columns_of(shape, &events.rows));
         let (of_visible, of_events, of_retained) = (encode(visible)?, encode(events)?, encode(retained)?);
-        let mut linked: HashSet<Vec<u8>> = HashSet::new();
-        let mut alone: HashMap<Row<'_>, Option<usize>> = HashMap::with_capacity(events.len());
+        let other_keys = |of: &Events| of.other_key_columns().map(|columns| self.codec.encode(&columns)).transpose();
+        let others = [(events, other_keys(events)?), (retained, other_keys(retained)?)];
+        let mut keys: HashMap<Row<'_>, OfKey> = HashMap::with_capacity(events.len());
         for row in 0..events.len() {
-            alone.entry(of_events.row(row)).and_modify(|event| *event = None).or_insert(Some(row));
+            keys.entry(of_events.row(row)).and_modify(|key| key.event = None).or_insert(OfKey { event: Some(row), rows: 0 });
         }
-        for row in 0..retained.len() {
-            alone.entry(of_retained.row(row)).and_modify(|event| *event = None);
+        // The values of the other key of a key change may be handed over.
+        let changed = others.iter().flat_map(|(of, others)| {
+            let has_other = |row: &usize| of.has_other_key(*row);
+            others.iter().flat_map(move |others| (0..of.len()).filter(has_other).map(|row| others.row(row)))
+        });
+        for key in (0..retained.len()).map(|row| of_retained.row(row)).chain(changed) {
+            keys.entry(key).and_modify(|key| key.event = None);
         }
-        for of in [events, retained] {
-            let Some(columns) = of.other_key_columns() else { continue };
-            let others = self.codec.encode(&columns)?;
-            for row in (0..of.len()).filter(|row| of.has_other_key(*row)) {
-                // its values may be handed over to another key
-                linked.insert(others.row(row).as_ref().to_vec());
-            }
-        }
-        let mut rows_of: HashMap<Row<'_>, bool> = HashMap::with_capacity(visible.len());
-        for row in 0..visible.len() {
-            rows_of.entry(of_visible.row(row)).and_modify(|several| *several = true).or_insert(false);
-        }
+        (0..visible.len()).for_each(|row| _ = keys.get_mut(&of_visible.row(row)).map(|key| key.rows += 1));
         let later = Later::new(visible, events, shape.sequence)?;
         let meets = |row: usize| {
-            let key = of_visible.row(row);
-            let Some(Some(event)) = alone.get(&key).copied().filter(|_| rows_of.get(&key) == Some(&false)) else { return Meets::More };
+            let Some(OfKey { event: Some(event), rows: 1 }) = keys.get(&of_visible.row(row)).copied() else { return Meets::More };
             match events.kinds[event] {
-                _ if linked.contains(key.as_ref()) || events.has_other_key(event) || !later.is_later(event, row) => Meets::More,
+                _ if events.has_other_key(event) || !later.is_later(event, row) => Meets::More,
                 Kind::Upsert if events.unwritten(event).is_none() => Meets::Upsert(event),
                 Kind::Delete => Meets::Delete,
                 _ => Meets::More,
@@ -203,6 +197,15 @@ impl Meets {
             Self::Delete | Self::More => None,
         }
     }
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, Copy)]
+struct OfKey {
+    /// Its event, if there is nothing else of it.
+    event: Option<usize>,
+    /// How many visible rows it has.
+    rows: usize,
 }
 
 /// Tells whether an event is later than a visible row in every order there is.
