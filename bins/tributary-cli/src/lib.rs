@@ -34,3 +34,9 @@ mod start;
 mod validate;
 
 pub use start::{layer, umbrella};
+
+/// Of every program that is linked with this crate. Batches come and go in buffers of megabytes, made by one thread and dropped by
+/// another: the system's allocator keeps twice of what is in use, which no memory limit can count. How soon memory goes back to the
+/// system is said where it is built, in `.cargo/config.toml`.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

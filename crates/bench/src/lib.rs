@@ -2,6 +2,10 @@
 
 use anyhow::{Context, Result};
 
+/// As in the programs.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The most memory a process has had at once, in bytes (`VmHWM`); none once it has ended.
 pub fn high_water(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -4,5 +4,6 @@ mod captures;
 mod commands;
 mod doctor;
 mod infer;
+mod memory;
 mod scrape;
 mod stream;
