@@ -7,10 +7,14 @@
 //!
 //! * **peer**: scattered and recent keys, without and with a change feed, beside delta-rs.
 //! * **feed**: what the change feed costs, also for a source that sends before-images.
-//! * **batches**: one change, a hundredth of a batch, ten batches at once, beside delta-rs; the last also under 256 MiB.
-//! * **sizes**: the same batch into a table of a tenth, five (with `--large` ten) times the rows.
+//! * **batches**: one change, a hundredth of a batch, ten batches at once, beside delta-rs.
+//! * **memory**: ten batches at once under 256 MiB, SCD 1 and SCD 2.
+//! * **sizes**: the same batch into a table of a tenth, five (with `--large` ten) times the rows; one change into the largest.
 //! * **history**: SCD 2 beside SCD 1.
 //! * **sustained**: ten batches, a run each and all in one run.
+//!
+//! `silver --prepare FOLDER [key] [recent] [feed] [history] [images] [CHANGES]` leaves a lake ready for one run, to be looked at with a
+//! profiler: `silver --run FOLDER current|history MEMORY_BYTES 0`.
 
 mod data;
 mod ours;
@@ -27,14 +31,16 @@ use tokio::runtime::Runtime;
 use crate::data::{Batch, Spread};
 use crate::ours::{Policy, Run};
 use crate::process::Measured;
+use crate::report::Target;
 use crate::target::{Order, Part, Prepared, Shape};
 
 type Measure = fn(&Bench) -> Result<()>;
 
-const PARTS: [(&str, Measure); 6] = [
+const PARTS: [(&str, Measure); 7] = [
     ("peer", Bench::peer),
     ("feed", Bench::feed),
     ("batches", Bench::batches),
+    ("memory", Bench::memory),
     ("sizes", Bench::sizes),
     ("history", Bench::history),
     ("sustained", Bench::sustained),
@@ -56,6 +62,11 @@ fn main() -> Result<()> {
         let policy = if *policy == "history" { Policy::History } else { Policy::Current };
         let run = Run { policy, feed: true, memory_limit: memory_limit.parse()?, batch_by_batch: *batch_by_batch == "1" };
         return runtime.block_on(ours::run(folder.as_ref(), run));
+    }
+    if let ["--prepare", folder, words @ ..] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        let data = data_folder()?;
+        let bench = Bench { runtime, data, options: Options { parts: Vec::new(), rows: 10_000_000, large: false } };
+        return bench.prepare(folder.as_ref(), words);
     }
     let options = options(args)?;
     peer::interpreter()?;
@@ -143,6 +154,21 @@ impl Bench {
         Case { shape, batch, feed, memory_limit: GIB }
     }
 
+    /// Leaves a lake ready for a run.
+    fn prepare(&self, folder: &Path, words: &[&str]) -> Result<()> {
+        let is = |word: &str| words.contains(&word);
+        let order = if is("key") { Order::Key } else { Order::Random };
+        let spread = if is("recent") { Spread::Recent } else { Spread::Scattered };
+        let mut case = self.case(order, spread, is("feed"));
+        case.shape.policy = if is("history") { Policy::History } else { Policy::Current };
+        case.batch.before_images = is("images");
+        if let Some(changes) = words.iter().find_map(|word| word.parse().ok()) {
+            case.batch.changes = changes;
+        }
+        self.prepared(case.shape)?.copy(Part::Lake { feed: case.feed }, folder)?;
+        self.append(folder, &[case.batch])
+    }
+
     fn peer(&self) -> Result<()> {
         for feed in [false, true] {
             for (order, spread) in [
@@ -152,7 +178,18 @@ impl Bench {
                 (Order::Random, Spread::Recent),
             ] {
                 let case = self.case(order, spread, feed);
-                self.beside_peer(&format!("{} delta-rs", case.label()), &case)?;
+                let target = match (spread, order) {
+                    (Spread::Scattered, _) if !feed => Target::AtLeast(10.0),
+                    (Spread::Recent, Order::Key) if !feed => Target::AtLeast(3.0),
+                    _ => Target::Free,
+                };
+                let ours = self.beside_peer(&format!("{} delta-rs", case.label()), &case, target)?;
+                if (spread, order, feed) == (Spread::Recent, Order::Key, false) {
+                    report::within(&format!("time of recent, {}", case.rows_in()), case.batch.changes, &ours, 0.5);
+                }
+                if spread == Spread::Scattered {
+                    report::in_memory(&format!("memory of {}, {}", case.label(), case.rows_in()), case.batch.changes, &ours, 512);
+                }
             }
         }
         Ok(())
@@ -171,7 +208,8 @@ impl Bench {
             let with = self.ours(&Case { feed: true, ..case })?;
             let images = if before_images { "with" } else { "without" };
             let label = format!("cost of the feed {}, source {images} before-images, {}", case.label(), case.rows_in());
-            report::compared(&label, case.batch.changes, ("without", &plain), ("with", &with));
+            let target = Target::AtMost(if spread == Spread::Scattered && !before_images { 3.0 } else { 1.5 });
+            report::compared(&label, case.batch.changes, ("without", &plain), ("with", &with), target);
         }
         Ok(())
     }
@@ -180,15 +218,24 @@ impl Bench {
         for changes in [1, self.options.rows / 10_000, self.options.rows / 10] {
             let mut case = self.case(Order::Random, Spread::Scattered, false);
             case.batch.changes = changes;
-            self.beside_peer(&format!("batch of {changes} delta-rs, scattered"), &case)?;
+            let ours = self.beside_peer(&format!("batch of {changes} delta-rs, scattered"), &case, Target::Free)?;
+            if changes == 1 {
+                report::within(&format!("one change into {}", case.shape.words()), 1, &ours, 0.25);
+            }
         }
-        let mut case = self.case(Order::Random, Spread::Scattered, true);
-        case.batch.changes = self.options.rows / 10;
-        case.memory_limit = 256 * MIB;
-        let took = self.ours(&case)?;
-        let ratio = (256 + 150) as f64 * MIB as f64 / took.peak_bytes as f64;
-        let words = report::words("ours", case.batch.changes, &took);
-        println!("peak of {} {} under 256 MiB: {words}; allowed 406 MiB; ratio {ratio:.2}", case.label(), case.rows_in());
+        Ok(())
+    }
+
+    fn memory(&self) -> Result<()> {
+        for policy in [Policy::Current, Policy::History] {
+            let mut case = self.case(Order::Random, Spread::Scattered, true);
+            case.shape.policy = policy;
+            case.batch.changes = self.options.rows / 10;
+            case.memory_limit = 256 * MIB;
+            let took = self.ours(&case)?;
+            let kind = if policy == Policy::History { "scd2" } else { "scd1" };
+            report::in_memory(&format!("{kind} under 256 MiB, {}, {}", case.label(), case.rows_in()), case.batch.changes, &took, 256 + 150);
+        }
         Ok(())
     }
 
@@ -197,21 +244,49 @@ impl Bench {
         let mut sizes = vec![rows / 10, rows * 5];
         sizes.extend(self.options.large.then_some(rows * 10));
         for (order, spread) in [(Order::Random, Spread::Scattered), (Order::Key, Spread::Recent)] {
-            for feed in [false, true] {
-                let case = self.case(order, spread, feed);
-                let base = self.ours(&case)?;
-                for rows in &sizes {
-                    let mut other = case;
+            let bases = [false, true].map(|feed| self.case(order, spread, feed));
+            let bases = bases.into_iter().map(|case| Ok((case, self.ours(&case)?))).collect::<Result<Vec<_>>>()?;
+            for rows in &sizes {
+                let mut last = None;
+                for (case, base) in &bases {
+                    let mut other = *case;
                     (other.shape.rows, other.batch.rows) = (*rows, *rows);
                     other.shape.files = (rows * 50 / self.options.rows).max(5);
                     let took = self.ours(&other)?;
-                    let (small, large) = if *rows < case.shape.rows { (&took, &base) } else { (&base, &took) };
-                    let label = format!("growth {}, {} and {}", case.label(), case.shape.words(), other.shape.words());
-                    report::compared(&label, case.batch.changes, ("fewer rows", small), ("more rows", large));
+                    self.grown((case, base), (&other, &took));
+                    last = Some(other);
                 }
+                let Some(other) = last.filter(|other| other.shape.rows > self.options.rows) else { continue };
+                if spread == Spread::Scattered {
+                    let mut one = Case { feed: false, ..other };
+                    one.batch.changes = 1;
+                    report::within(&format!("one change into {}", one.shape.words()), 1, &self.ours(&one)?, 1.0);
+                }
+                // they take gigabytes
+                self.prepared(other.shape)?.remove()?;
             }
         }
         Ok(())
+    }
+
+    /// The lines of one batch into two tables.
+    fn grown(&self, (case, base): (&Case, &Measured), (other, took): (&Case, &Measured)) {
+        let label = |what: &str| format!("{what} {}, {} and {}", case.label(), case.shape.words(), other.shape.words());
+        let changes = case.batch.changes;
+        let more = other.shape.rows > case.shape.rows;
+        let (small, large) = if more { (base, took) } else { (took, base) };
+        let times = if more { other.shape.rows / case.shape.rows } else { case.shape.rows / other.shape.rows };
+        let target = match case.batch.spread {
+            Spread::Recent if times == 10 => Target::AtMost(1.5),
+            Spread::Scattered if !more => Target::AtMost(if case.feed { 5.0 } else { 3.0 }),
+            _ => Target::Free,
+        };
+        report::compared(&label("growth"), changes, ("fewer rows", small), ("more rows", large), target);
+        if more && case.batch.spread == Spread::Scattered {
+            let measured = format!("{}; {}", report::words("fewer rows", changes, small), report::words("more rows", changes, large));
+            let per_byte = large.seconds / small.seconds / times as f64;
+            report::line(&label("time per byte of the key column"), &measured, Target::AtMost(1.0), per_byte);
+        }
     }
 
     fn history(&self) -> Result<()> {
@@ -222,7 +297,7 @@ impl Bench {
                 history.shape.policy = Policy::History;
                 let (one, two) = (self.ours(&current)?, self.ours(&history)?);
                 let label = format!("history {}, {}", current.label(), current.rows_in());
-                report::compared(&label, current.batch.changes, ("scd2", &two), ("scd1", &one));
+                report::compared(&label, current.batch.changes, ("scd1", &one), ("scd2", &two), Target::AtMost(2.0));
             }
         }
         Ok(())
@@ -244,20 +319,16 @@ impl Bench {
                 report::repetition(&format!("sustained {}", case.label()), took.len(), "ours", batch.changes, &took[took.len() - 1]);
             }
             let label = format!("sustained {}, ten runs, the last and the first of {}", case.label(), case.rows_in());
-            report::compared(&label, case.batch.changes, ("first", &took[0]), ("last", &took[9]));
+            report::compared(&label, case.batch.changes, ("first", &took[0]), ("last", &took[9]), Target::AtMost(1.2));
 
             prepared.copy(Part::Lake { feed }, &folder)?;
             self.append(&folder, &batches)?;
             let took = ours::measure(&folder, run, &batches)?;
             let changes: u64 = batches.iter().map(|batch| batch.changes).sum();
             let (rate, wanted) = (changes as f64 / took.seconds, if feed { 35_000.0 } else { 60_000.0 });
-            let words = report::words("ours", changes, &took);
-            println!(
-                "sustained {}, ten commits of one run, {}: {words}; {rate:.0} changes/s of {wanted:.0}; ratio {:.2}",
-                case.label(),
-                case.rows_in(),
-                rate / wanted
-            );
+            let label = format!("sustained {}, ten commits of one run, {}", case.label(), case.rows_in());
+            let measured = format!("{}; {rate:.0} changes/s of {wanted:.0}", report::words("ours", changes, &took));
+            report::line(&label, &measured, Target::AtLeast(1.0), rate / wanted);
         }
         Ok(())
     }
@@ -299,7 +370,7 @@ impl Bench {
     }
 
     /// Repetitions of ours and the peer, in turn.
-    fn beside_peer(&self, name: &str, case: &Case) -> Result<()> {
+    fn beside_peer(&self, name: &str, case: &Case, target: Target) -> Result<Measured> {
         let prepared = self.prepared(case.shape)?;
         let label = format!("{name}, {}", case.rows_in());
         let (mut ours, mut peers) = (Vec::new(), Vec::new());
@@ -311,7 +382,8 @@ impl Bench {
             report::repetition(&label, number, "peer", case.batch.changes, &took);
             peers.push(took);
         }
-        report::compared(&label, case.batch.changes, ("ours", &report::median(&ours)), ("peer", &report::median(&peers)));
-        Ok(())
+        let ours = report::median(&ours);
+        report::compared(&label, case.batch.changes, ("ours", &ours), ("peer", &report::median(&peers)), target);
+        Ok(ours)
     }
 }

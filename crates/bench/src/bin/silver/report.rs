@@ -34,8 +34,47 @@ pub fn repetition(label: &str, number: usize, name: &str, rows: u64, took: &Meas
     eprintln!("  {label}: {number}  {}", words(name, rows, took));
 }
 
-/// The line of a comparison; how often `one`'s seconds go into `other`'s is what counts.
-pub fn compared(label: &str, rows: u64, one: (&str, &Measured), other: (&str, &Measured)) {
-    let ratio = other.1.seconds / one.1.seconds;
-    println!("{label}: {}; {}; ratio {ratio:.2}", words(one.0, rows, one.1), words(other.0, rows, other.1));
+/// What a ratio should be.
+#[derive(Debug, Clone, Copy)]
+pub enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+    /// Nobody said.
+    Free,
+}
+
+impl Target {
+    fn words(self, ratio: f64) -> String {
+        let verdict = |met: bool| if met { "met" } else { "missed" };
+        match self {
+            Self::AtLeast(least) => format!("target at least {least:.2} {}", verdict(ratio >= least)),
+            Self::AtMost(most) => format!("target at most {most:.2} {}", verdict(ratio <= most)),
+            Self::Free => "no target".to_owned(),
+        }
+    }
+}
+
+/// A line: what was measured, what it should come to, and the ratio it comes to.
+pub fn line(label: &str, measured: &str, target: Target, ratio: f64) {
+    println!("{label}: {measured}; {}; ratio {ratio:.2}", target.words(ratio));
+}
+
+/// The line of a comparison; how often `one`'s seconds go into `other`'s is what counts. On a machine with other work on it the same
+/// of processor seconds says more.
+pub fn compared(label: &str, rows: u64, one: (&str, &Measured), other: (&str, &Measured), target: Target) {
+    let of_cpu = other.1.cpu_seconds / one.1.cpu_seconds;
+    let measured = format!("{}; {}; {of_cpu:.2} times the cpu-s", words(one.0, rows, one.1), words(other.0, rows, other.1));
+    line(label, &measured, target, other.1.seconds / one.1.seconds);
+}
+
+/// The line of a time that is allowed; the part of it that was taken is what counts.
+pub fn within(label: &str, rows: u64, took: &Measured, seconds: f64) {
+    let measured = format!("{}; allowed {seconds:.3} s", words("ours", rows, took));
+    line(label, &measured, Target::AtMost(1.0), took.seconds / seconds);
+}
+
+/// The line of the memory that is allowed; the part of it that was taken is what counts.
+pub fn in_memory(label: &str, rows: u64, took: &Measured, mebibytes: u64) {
+    let measured = format!("{}; allowed {mebibytes} MiB", words("ours", rows, took));
+    line(label, &measured, Target::AtMost(1.0), took.peak_bytes as f64 / (mebibytes << 20) as f64);
 }

@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use futures::stream::{self, StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
-use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Progress, Table, WriterOptions};
+use tributary_lake::{Commit, CommitOutcome, Lake, NewFile, Operation, Progress, Table, WriterOptions};
 use tributary_specs::TableSpec;
 
 use crate::data::{self, Random, SEED};
@@ -72,6 +73,9 @@ impl Part {
 /// Where silver's table is in a lake, and bronze's.
 pub const SILVER: &str = "main/silver/orders";
 
+/// Counted up when files are written otherwise, so that tables are made anew.
+const LAYOUT: u32 = 2;
+
 /// A table that is there.
 #[derive(Debug)]
 pub struct Prepared {
@@ -86,7 +90,7 @@ impl Prepared {
         let lake = ours::open(&scratch.join("feed"), usize::MAX)?;
         let spec = ours::declared(&lake, shape.policy).await?;
         let mut hasher = DefaultHasher::new();
-        format!("{spec:?}").hash(&mut hasher);
+        (LAYOUT, format!("{spec:?}")).hash(&mut hasher);
         let Shape { rows, files, order, policy } = shape;
         let folder = data.join(format!("silver-{rows}-{files}-{order:?}-{policy:?}-{SEED}-{:016x}", hasher.finish()).to_lowercase());
         if !folder.is_dir() {
@@ -106,6 +110,11 @@ impl Prepared {
         remove(to)?;
         link_all(&self.folder.join(part.folder()), to)
     }
+
+    /// Gives up the table: it is made again when it is needed again.
+    pub fn remove(self) -> Result<()> {
+        remove(&self.folder)
+    }
 }
 
 /// Writes the rows, file by file, in one commit at the source's first version.
@@ -115,21 +124,28 @@ async fn fill(lake: &Lake, spec: &TableSpec, shape: Shape) -> Result<()> {
     if shape.order == Order::Random {
         Random::new(shape.rows).shuffle(&mut indexes);
     }
-    let mut adds = Vec::new();
-    for part in indexes.chunks(shape.rows.div_ceil(shape.files) as usize) {
-        let options =
-            WriterOptions { file_bytes_target: Some(u64::MAX), key_columns: vec!["order_id".to_owned()], ..WriterOptions::default() };
-        let mut writer = table.writer(options)?;
-        for rows in part.chunks(65_536) {
-            writer.write(&first_rows(&table, rows)?).await?;
-        }
-        adds.extend(writer.finish().await?);
-    }
+    let per_file = shape.rows.div_ceil(shape.files) as usize;
+    let parts: Vec<Vec<u32>> = indexes.chunks(per_file).map(<[u32]>::to_vec).collect();
+    drop(indexes);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let files = stream::iter(parts).map(|part| tokio::spawn(file(table.clone(), part))).buffered(cores);
+    let files: Vec<_> = files.map(|file| file?).try_collect().await?;
+    let adds = files.concat();
     let progress = vec![Progress { app_id: format!("tributary:source:{}", ours::BRONZE), expected: None, version: 0 }];
     match table.commit(Commit { operation: Operation::Merge, adds, progress, ..Commit::default() }).await? {
         CommitOutcome::Committed { .. } => Ok(()),
         other => bail!("the table was not filled: {other:?}"),
     }
+}
+
+/// Writes rows into one file.
+async fn file(table: Table, indexes: Vec<u32>) -> Result<Vec<NewFile>> {
+    let options = WriterOptions { file_bytes_target: Some(u64::MAX), key_columns: vec!["order_id".to_owned()], ..WriterOptions::default() };
+    let mut writer = table.writer(options)?;
+    for rows in indexes.chunks(65_536) {
+        writer.write(&first_rows(&table, rows)?).await?;
+    }
+    Ok(writer.finish().await?)
 }
 
 /// Rows as a snapshot of the source left them.
