@@ -105,7 +105,7 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
             let error = Error::NameTwice { what: "flow", name: name.clone(), first: first.place.clone() };
             report.fault(&flow.place, &error);
         }
-        match graph.find(defined, &flow.target, true, true) {
+        match graph.find(defined, &flow.target, false, false) {
             Some(target) if defined.datasets.get(target).is_some_and(|dataset| dataset.kind == Kind::StreamingTable) => {
                 graph.flows[target].push(at);
             }
@@ -116,7 +116,7 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
             None if defined.may_define(&flow.target) => {}
             None => {
                 let tables = defined.datasets.iter().filter(|dataset| dataset.kind == Kind::StreamingTable);
-                let near = report.nearest(&flow.target.to_string(), tables.map(|dataset| dataset.name.to_string()));
+                let near = near_name(&flow.target, &mut tables.into_iter(), report);
                 let found = "which nothing here defines";
                 report.fault(&flow.place, &Error::NoTarget { target: flow.target.to_string(), found, nearest: near });
             }
@@ -175,11 +175,21 @@ fn unknown(defined: &Defined, read: &Read, name: &DatasetName, of: &str, report:
         let reason = format!("{of} reads it, nothing here defines it, and it has no schema");
         let instead = near.or_else(|| Some(format!("schema.{}", name.name)));
         report.fault(&read.place, &Error::NameUnreadable { name: name.to_string(), reason, instead });
-    } else if let Some(near) = report.nearest(&name.to_string(), defined.datasets.iter().map(|dataset| dataset.name.to_string())) {
+    } else {
+        let same_schema = |dataset: &&Definition| folded(&dataset.name).0 == folded(name).0;
+        let Some(near) = near_name(name, &mut defined.datasets.iter().filter(same_schema), report) else { return };
+
         let message =
             format!("{of} reads {name}, which nothing here defines: it is taken for a table made elsewhere; did you mean {near}?");
         report.notice(read.place.clone(), "external_table", message);
     }
+}
+
+/// The dataset whose last part is nearest to a name's.
+fn near_name(name: &DatasetName, datasets: &mut dyn Iterator<Item = &Definition>, report: &mut Report) -> Option<String> {
+    let named: Vec<&DatasetName> = datasets.map(|dataset| &dataset.name).collect();
+    let near = report.nearest(&name.name, named.iter().map(|name| name.name.clone()))?;
+    named.iter().find(|name| name.name == near).map(ToString::to_string)
 }
 
 /// A streaming table's query reads one stream, and gathers nothing.

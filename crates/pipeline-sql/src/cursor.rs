@@ -83,6 +83,15 @@ impl Tokens {
         self.by_location.get(&(location.line, location.column)).copied()
     }
 
+    /// Whether the string at a byte of the text is compared with something that is no string.
+    pub(crate) fn is_compared(&self, at: usize) -> bool {
+        let index = self.list.partition_point(|word| word.start < at);
+        let sign = |before: usize| index.checked_sub(before).and_then(|index| self.list.get(index)).map(|word| &word.token.token);
+        let compares =
+            matches!(sign(1), Some(Token::Eq | Token::DoubleEq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq));
+        compares && !matches!(sign(2), Some(Token::SingleQuotedString(_)))
+    }
+
     pub(crate) fn word(&self, index: usize) -> Option<&Word> {
         self.list.get(index)
     }

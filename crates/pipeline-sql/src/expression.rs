@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
-use sqlparser::dialect::DatabricksDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
 use crate::cursor::Cursor;
+use crate::dialect::Bounded;
 use crate::error::Error;
 use crate::query::unreadable;
 use crate::read::Reader;
@@ -17,7 +17,8 @@ impl Reader<'_> {
     /// The text of the expression that comes next, as far as it goes; it is passed over. A mistake is told and gives none.
     pub(crate) fn expression(&mut self, cursor: &mut Cursor, of: &str, clause: &str) -> Option<String> {
         let plain = streams::plain(cursor, false, of, self.parameters, self.report);
-        let mut parser = Parser::new(&DatabricksDialect).with_tokens_with_locations(plain.tokens);
+        let dialect = Bounded::new(plain.tokens.len());
+        let mut parser = Parser::new(&dialect).with_tokens_with_locations(plain.tokens);
         let tree = match parser.parse_expr() {
             Ok(tree) => tree,
             Err(error) => {

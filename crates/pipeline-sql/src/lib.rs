@@ -18,6 +18,7 @@ mod call;
 mod check;
 mod create;
 mod cursor;
+mod dialect;
 mod error;
 mod expression;
 mod fault;

@@ -58,9 +58,13 @@ impl Parsed {
 pub(crate) fn lower(defined: &Defined, graph: &Graph, report: &mut Report) -> Lowered {
     let mut lowering = Lowering { defined, graph, report, out: Lowered::default(), origins: validate::Origins::default(), rendered: 0 };
     lowering.catalog();
-    for at in 0..defined.datasets.len() {
-        if !graph.out.get(at).copied().unwrap_or(true) {
-            lowering.dataset(at);
+    // Feeds first: what merges their changes goes by them.
+    for feeds in [true, false] {
+        for at in 0..defined.datasets.len() {
+            let out = graph.out.get(at).copied().unwrap_or(true);
+            if !out && reads_source(defined, graph, at) == feeds {
+                lowering.dataset(at);
+            }
         }
     }
     lowering.external();
@@ -202,6 +206,18 @@ impl Lowering<'_> {
         let schema = name.schema?;
         Some(Meaning::Table(TableName::new(schema, name.name)))
     }
+}
+
+/// Whether a dataset is made straight of files or topics.
+fn reads_source(defined: &Defined, graph: &Graph, at: usize) -> bool {
+    let calls = |query: &Query| query.reads.iter().any(|read| read.call.is_some());
+    let own = defined.datasets.get(at).and_then(|dataset| dataset.query.as_ref()).is_some_and(calls);
+    let flows = graph.flows.get(at).into_iter().flatten().filter_map(|flow| defined.flows.get(*flow));
+    let mut appends = flows.filter_map(|flow| match &flow.action {
+        FlowAction::Append(query) => Some(query),
+        FlowAction::AutoCdc(_) => None,
+    });
+    own || appends.any(calls)
 }
 
 /// What a name in a query stands for.

@@ -6,12 +6,12 @@ use std::ops::{ControlFlow, Range};
 use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, ObjectName, Query as Tree, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
 };
-use sqlparser::dialect::DatabricksDialect;
 use sqlparser::parser::{Parser, ParserError};
 use tributary_specs::Place;
 
 use crate::call::Call;
 use crate::cursor::Cursor;
+use crate::dialect::Bounded;
 use crate::error::Error;
 use crate::names::{Scope, Written};
 use crate::parameters::Parameters;
@@ -84,7 +84,8 @@ pub(crate) fn read_source(cursor: &Cursor, of: &str, scope: &Scope, parameters: 
 }
 
 fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Report) -> Option<Query> {
-    let mut parser = Parser::new(&DatabricksDialect).with_tokens_with_locations(plain.tokens.clone());
+    let dialect = Bounded::new(plain.tokens.len());
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(plain.tokens.clone());
     let tree = match parser.parse_query() {
         Ok(tree) => tree,
         Err(error) => {
@@ -96,9 +97,11 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     let next = parser.peek_token();
     if next.token != sqlparser::tokenizer::Token::EOF {
         let at = cursor.tokens.at_location(next.span.start).unwrap_or(cursor.end);
-        let begins_statement =
-            matches!(cursor.within(at, cursor.end).keyword(0).as_deref(), Some("CREATE" | "APPLY" | "AUTO" | "SET" | "USE"));
-        let instead = begins_statement.then(|| "a semicolon before it".to_owned());
+        let statement =
+            |at: usize| matches!(cursor.within(at, cursor.end).keyword(0).as_deref(), Some("CREATE" | "APPLY" | "AUTO" | "SET" | "USE"));
+        // The word that begins the next statement may have been taken for a name.
+        let at = if at > cursor.at && statement(at - 1) { at - 1 } else { at };
+        let instead = statement(at).then(|| "a semicolon before it".to_owned());
         let reason = format!("{} is not expected here", cursor.found_at(at));
         report.fault(&cursor.tokens.place(at), &Error::QueryUnreadable { of: of.to_owned(), reason, instead });
         return None;
@@ -126,7 +129,9 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     let text = cursor.rest().to_owned();
     for words in &plain.removed {
         let mut range = bytes(words);
-        range.end += text[range.end..].len() - text[range.end..].trim_start().len();
+        let begins = text[..range.start].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(');
+        let blanks = text[range.end..].len() - text[range.end..].trim_start().len();
+        range.end += if begins { blanks } else { 0 };
         edits.push((range, String::new()));
     }
     edits.extend(plain.replaced.iter().map(|(words, text)| (bytes(words), text.clone())));
@@ -140,7 +145,7 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
 pub(crate) fn unreadable(error: &ParserError, cursor: &Cursor, of: &str) -> (usize, Error) {
     let (reason, location) = match error {
         ParserError::RecursionLimitExceeded => {
-            return (cursor.at, Error::TooLarge { what: format!("the SQL of {of}"), most: 50, of: "levels" });
+            return (cursor.at, Error::TooLarge { what: format!("the SQL of {of}"), most: 50, of: "levels, or more ways to read it" });
         }
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => located(text),
     };

@@ -80,15 +80,19 @@ impl Reader<'_> {
             self.report.not_applied(lines.place(*at), "a hint (/*+ … */)", None, "the plan is found without hints");
         }
         self.report.muted = !statement.mistakes.is_empty();
-        let double_quoted: Vec<(Place, String)> =
-            statement.double_quoted.iter().map(|(at, text)| (statement.prepared.place(*at), text.clone())).collect();
         let (datasets, flows) = (self.defined.datasets.len(), self.defined.flows.len());
         let faults = self.report.faults.len();
         let words = statement.prepared.text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
         let head: Vec<String> = words.take(HEAD_WORDS).map(str::to_lowercase).collect();
+        let mut double_quoted: Vec<(Place, String)> = Vec::new();
         let read = match Tokens::new(statement.prepared) {
             Ok(tokens) if tokens.is_empty() => return,
-            Ok(tokens) => self.words(Cursor::new(Arc::new(tokens))),
+            Ok(tokens) => {
+                let compared = |at: &usize| tokens.is_compared(*at);
+                let quoted = statement.double_quoted.into_iter().filter(|(at, _)| compared(at));
+                double_quoted = quoted.map(|(at, text)| (tokens.prepared.place(at), text)).collect();
+                self.words(Cursor::new(Arc::new(tokens)))
+            }
             Err((prepared, at, error)) => {
                 self.report.fault(&prepared.place(at), &error);
                 None

@@ -11,7 +11,7 @@ use super::properties::Said;
 use super::validate::Origin;
 use crate::call::{Argument, Call, Value};
 use crate::error::Error;
-use crate::parsed::{Definition, FlowAction};
+use crate::parsed::Definition;
 
 /// Options that say nothing to be done here.
 const NOT_APPLIED: &[(&str, &str)] = &[
@@ -95,11 +95,6 @@ impl Lowering<'_> {
             feed.columns = columns;
         }
         self.encodings(&definition.name.to_string(), call, &mut feed);
-        if !definition.expectations.is_empty() {
-            let instead = Some("a second streaming table FROM STREAM of this one, with the rules".to_owned());
-            let what = "a rule on a table of files or topics".to_owned();
-            self.report.fault(&definition.place, &Error::NotExecuted { of: definition.name.to_string(), what, instead });
-        }
         feed.partition_by.clone_from(&definition.partition_by.value);
         feed.cluster_by.clone_from(&definition.cluster_by.value);
         feed.quarantine = said.quarantine;
@@ -124,24 +119,6 @@ impl Lowering<'_> {
         self.origins.feeds.push(origin);
         self.out.places.insert(feed.table.clone(), place);
         self.out.pipeline.feeds.push(feed);
-    }
-
-    /// Whether a table that has not been made into a spec yet will be a feed of change events.
-    pub(super) fn will_be_change_feed(&self, table: &TableName) -> bool {
-        let named = |definition: &&Definition| {
-            definition.name.name.eq_ignore_ascii_case(&table.name)
-                && definition.name.schema.as_deref().unwrap_or_default().eq_ignore_ascii_case(&table.schema)
-        };
-        let Some((at, definition)) = self.defined.datasets.iter().enumerate().find(|(_, definition)| named(definition)) else {
-            return false;
-        };
-        let flow = self.graph.flows.get(at).and_then(|flows| flows.first()).and_then(|flow| self.defined.flows.get(*flow));
-        let query = match (&definition.query, flow.map(|flow| &flow.action)) {
-            (Some(query), _) | (None, Some(FlowAction::Append(query))) => query,
-            _ => return false,
-        };
-        let call = query.reads.iter().find_map(|read| read.call.as_ref());
-        query.shape.everything && call.is_some_and(|call| matches!(decode(call), Some(Decode::Debezium | Decode::DebeziumFlattened)))
     }
 
     fn source(&mut self, definition: &Definition, call: &Call, name: String, table: TableName) -> Option<SourceFeed> {

@@ -85,10 +85,10 @@ impl Lowering<'_> {
                         edits.push((read.range.clone(), format!("({inner}){alias}")));
                     } else {
                         let table = self.table(&dataset.name);
-                        self.named(read, table, streams, &mut edits, out);
+                        self.named(query, read, table, streams, &mut edits, out);
                     }
                 }
-                Meaning::Table(table) => self.named(read, table, streams, &mut edits, out),
+                Meaning::Table(table) => self.named(query, read, table, streams, &mut edits, out),
             }
         }
         let text = edited(&query.text, edits);
@@ -105,13 +105,16 @@ impl Lowering<'_> {
 
     fn named(
         &self,
+        query: &Query,
         read: &crate::query::Read,
         table: TableName,
         streams: bool,
         edits: &mut Vec<(Range<usize>, String)>,
         out: &mut Rendered,
     ) {
-        let same = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
+        let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
+        let by_name = query.text.get(read.range.clone()).is_some_and(|written| !written.contains('('));
+        let same = parts && by_name;
         if !same {
             edits.push((read.range.clone(), table.to_string()));
         }

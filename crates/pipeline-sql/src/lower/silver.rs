@@ -1,6 +1,6 @@
 //! Streaming tables that read streams of tables, and those that changes are applied to.
 
-use tributary_specs::{Decode, IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec, TableName};
+use tributary_specs::{IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec};
 
 use super::Lowering;
 use super::properties::Said;
@@ -17,7 +17,7 @@ impl Lowering<'_> {
         let said = self.said(definition);
         self.refuse_merge_properties(definition, &said, "rows that are appended");
         let feed = match call {
-            Some((_, call)) if query.shape.everything => return self.feed(definition, call, said),
+            Some((_, call)) if query.shape.everything && definition.expectations.is_empty() => return self.feed(definition, call, said),
             Some((read, call)) => match self.own_feed(definition, call, &read.place) {
                 Some(table) => Some(table),
                 None => return,
@@ -51,8 +51,10 @@ impl Lowering<'_> {
         spec.keys.clone_from(&body.keys.value);
         spec.sequence_by.clone_from(&body.sequence_by.value);
         let stream = rendered.stream.clone().or_else(|| rendered.reads.first().cloned());
-        let ours = stream.is_some_and(|stream| self.is_change_feed(&stream));
-        if ours && matches!(spec.sequence_by.as_slice(), [only] if only.eq_ignore_ascii_case("_position")) {
+        let feeds = &self.out.pipeline.feeds;
+        let feed = stream.and_then(|stream| feeds.iter().find(|feed| feed.table.same_without_case(&stream)));
+        let (ours, placed) = (feed.is_some(), feed.is_some_and(tributary_specs::SourceFeed::has_position));
+        if placed && matches!(spec.sequence_by.as_slice(), [only] if only.eq_ignore_ascii_case("_position")) {
             spec.sequence_by.clear();
         }
         spec.policy = self.policy(definition, body, &mut said);
@@ -92,13 +94,6 @@ impl Lowering<'_> {
             (None, 1) => MergePolicy::ScdType1,
             (None, _) => MergePolicy::ScdType2 { track_history: body.track_history.value.clone() },
         }
-    }
-
-    /// Whether a table is made here by a feed of change events.
-    fn is_change_feed(&self, table: &TableName) -> bool {
-        let of_feed = |decode: Decode| matches!(decode, Decode::Debezium | Decode::DebeziumFlattened);
-        self.out.pipeline.feeds.iter().any(|feed| feed.table.same_without_case(table) && of_feed(feed.decode))
-            || self.will_be_change_feed(table)
     }
 
     /// What every silver spec takes from the definition.

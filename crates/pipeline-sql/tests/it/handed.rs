@@ -128,7 +128,7 @@ fn dlt_07_parameters_stand_for_values_and_never_for_sql() {
     let injected =
         read_with("CREATE STREAMING TABLE t AS SELECT '${v}' AS a, ${v} AS b FROM STREAM(s.t)", &[("v", "x'; DROP TABLE y; --")]);
     assert_eq!(injected.faults.len(), 1);
-    assert_eq!((injected.faults[0].code.0, injected.faults[0].column), ("PS0006", 50));
+    assert_eq!((injected.faults[0].code.0, injected.faults[0].column), ("PS0006", 49));
     let inside = read_with("CREATE STREAMING TABLE t AS SELECT '${v}' AS a FROM STREAM(s.t)", &[("v", "x'; DROP TABLE y; --")]);
     let pipeline = inside.to_pipeline("case").expect("no faults").pipeline;
     assert_eq!(pipeline.silver[0].select.as_deref(), Some("SELECT 'x''; DROP TABLE y; --' AS a FROM s.t"));

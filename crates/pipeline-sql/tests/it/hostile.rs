@@ -7,7 +7,7 @@ use tributary_pipeline_sql::{Parsed, SqlFile};
 use crate::{faults, read};
 
 /// A debug build on a busy machine; a release build needs a twentieth.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn quickly(what: &str, text: &str) -> Parsed {
     let begin = Instant::now();

@@ -27,7 +27,7 @@ CREATE OR REFRESH STREAMING TABLE ok AS SELECT * FROM STREAM(raw.ok);
         "5:54 PS0022",
         "6:62 PS0014",
         "7:37 PS0011",
-        "8:42 PS0018",
+        "8:40 PS0018",
         "9:47 PS0003",
         "10:78 PS0004",
     ];
