@@ -319,7 +319,7 @@ fn demo() -> Command {
                 .long("known-loss")
                 .value_name("TABLE.COLUMN")
                 .action(ArgAction::Append)
-                .help("A column that the source's own settings lose: counted, not held against the lake"),
+                .help("A column that the source's own settings lose: counted, not held against the lake; the table as the source or as silver calls it, the column `(row)` for rows that only the lake has"),
         )
         .arg(path("folder", "FOLDER").help("Where the demo's folder is made [default: data]"))
 }

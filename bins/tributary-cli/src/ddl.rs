@@ -1,7 +1,7 @@
 //! `tributary ddl TABLE`.
 
 use clap::ArgMatches;
-use tributary::{Lake, OpenOptions, TableName, sql};
+use tributary::{Lake, Layer, OpenOptions, TableName, sql};
 use tributary_config::{Loaded, Settings};
 
 use crate::failure::{Error, Failure, Outcome};
@@ -16,10 +16,11 @@ pub fn ddl(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
 
 async fn statements(settings: &Settings, name: &str) -> Result<String, Failure> {
     let unknown = || Failure::from(Error::NoDefinition { table: name.to_owned() });
+    // a declaration needs no lake; this one is empty and gone when the command has ended
+    let empty = || Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() });
     let lake = match opened::existing_lake(settings) {
         Ok(lake) => lake,
-        // a declaration needs no lake; this one is empty and gone when the command has ended
-        Err(_) => Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() })?,
+        Err(_) => empty()?,
     };
     match lake.table(name).await {
         Ok(table) => return Ok(sql::definition(&table)),
@@ -33,6 +34,15 @@ async fn statements(settings: &Settings, name: &str) -> Result<String, Failure> 
         Err(failure) if failure.code == "CL0001" => return Err(unknown()),
         Err(failure) => return Err(failure),
     };
-    let spec = lake.declared(&pipeline, &table).await?.ok_or_else(unknown)?;
-    Ok(sql::create_table(settings.catalogue.as_str(), &spec))
+    if let Some(spec) = lake.declared(&pipeline, &table).await? {
+        return Ok(sql::create_table(settings.catalogue.as_str(), &spec));
+    }
+    // what it reads is not there, but may be declared
+    let empty = empty()?;
+    empty.setup(&pipeline, &Layer::ALL, &[]).await?;
+    match empty.table(name).await {
+        Ok(table) => Ok(sql::definition(&table)),
+        Err(tributary::Error::NoTable { .. }) => Err(unknown()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -40,6 +40,12 @@ pub enum Error {
         /// The nearest dataset.
         nearest: Option<String>,
     },
+    /// CL0018. What failed a rule of a silver table is a row, and `quarantine requeue` decodes records.
+    #[error("`{table}` sets aside rows that failed its rules; only records of a feed can be decoded again")]
+    RowsOfRules {
+        /// The silver table.
+        table: String,
+    },
     /// CL0004. A table is neither in the lake nor can its columns be told from the pipeline before its first run.
     #[error("table `{table}` is neither in the lake nor declared with its columns in the pipeline")]
     NoDefinition {
@@ -153,6 +159,7 @@ impl Fault for Error {
             Self::PipelineFile { .. }
             | Self::SameName { .. }
             | Self::NoDataset { .. }
+            | Self::RowsOfRules { .. }
             | Self::NoDefinition { .. }
             | Self::Query { .. }
             | Self::NoPage { .. }
@@ -186,6 +193,7 @@ impl Fault for Error {
             Self::NotAtomic { .. } => "CL0015",
             Self::Disk { .. } => "CL0016",
             Self::Clock { .. } => "CL0017",
+            Self::RowsOfRules { .. } => "CL0018",
         })
     }
 
@@ -194,6 +202,9 @@ impl Fault for Error {
             Self::PipelineFile { .. } => "tributary run --pipeline FILE".to_owned(),
             Self::SameName { .. } | Self::NoDataset { .. } | Self::Query { .. } => "tributary validate".to_owned(),
             Self::NoDefinition { .. } => "tributary show tables".to_owned(),
+            Self::RowsOfRules { table } => {
+                format!("tributary quarantine show {}", table.rsplit('.').next().unwrap_or_default())
+            }
             Self::NoPage { .. } => "tributary help codes".to_owned(),
             Self::LogFilter { .. } | Self::DataPath { .. } => "tributary run --help".to_owned(),
             Self::NoWarehouse { .. } => "tributary run --warehouse PATH".to_owned(),
@@ -280,6 +291,7 @@ mod tests {
             Error::NoDataset { name: "silver.ordres".into(), nearest: Some("silver.orders".into()) },
             Error::NoDataset { name: "x".into(), nearest: None },
             Error::NoDefinition { table: "silver.orders".into() },
+            Error::RowsOfRules { table: "silver.orders".into() },
             Error::Query { table: "gold.revenue".into(), reason: "expected an expression at line 1, column 8".into() },
             Error::Io { action: "writing the report report.json".into(), source: denied() },
             Error::NoPage { topic: "LK999".into(), nearest: Some("LK0009".into()) },

@@ -1,9 +1,13 @@
 //! The next command of an error, with the places that the failed command line named: typed as it stands, it looks at the same lake.
 
+use std::sync::Arc;
+
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use tributary::{DatasetReport, ProgressEvent, ProgressSink, RunReport};
 
 use crate::command;
+use crate::run::Sink;
 
 /// Settings that say where things are; the others are about the run that failed.
 const PLACES: [&str; 8] = ["catalogue", "warehouse", "db_name", "base_data_path", "pipeline", "target", "config", "env_file"];
@@ -26,6 +30,52 @@ pub fn at_the_same_places(next: &str, matches: &ArgMatches) -> String {
         }
     }
     text
+}
+
+/// The same for a message of a run's report, which ends with its next command.
+pub fn in_message(message: &str, matches: &ArgMatches) -> String {
+    match message.strip_suffix(')').and_then(|message| message.rsplit_once(NEXT)) {
+        Some((before, next)) => format!("{before}{NEXT}{})", at_the_same_places(next, matches)),
+        None => message.to_owned(),
+    }
+}
+
+/// What stands before the next command in a message.
+const NEXT: &str = " (next: ";
+
+/// The errors of a run's report, each with its next command at the same places.
+pub fn in_report(report: &mut RunReport, matches: &ArgMatches) {
+    report.datasets.iter_mut().for_each(|dataset| in_dataset(dataset, matches));
+}
+
+fn in_dataset(report: &mut DatasetReport, matches: &ArgMatches) {
+    if let Some(error) = &mut report.error {
+        error.message = in_message(&error.message, matches);
+    }
+}
+
+/// A sink that tells another of the same events, next commands of errors at the same places.
+pub fn in_events(sink: Sink, matches: &ArgMatches) -> Sink {
+    Arc::new(Placed { sink, matches: matches.clone() })
+}
+
+#[derive(Debug)]
+struct Placed {
+    sink: Sink,
+    matches: ArgMatches,
+}
+
+impl ProgressSink for Placed {
+    fn event(&self, event: &ProgressEvent) {
+        match event {
+            ProgressEvent::DatasetFinished { layer, report } if report.error.is_some() => {
+                let mut report = report.clone();
+                in_dataset(&mut report, &self.matches);
+                self.sink.event(&ProgressEvent::DatasetFinished { layer: *layer, report });
+            }
+            other => self.sink.event(other),
+        }
+    }
 }
 
 /// The command that a text begins, unless it only asks for help.
@@ -53,13 +103,45 @@ fn quoted(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn after(arguments: &[&str], next: &str) -> String {
+    fn matched(arguments: &[&str]) -> ArgMatches {
         let matches = command::umbrella().try_get_matches_from([&["tributary"], arguments].concat()).unwrap();
         let (_, mut matches) = matches.subcommand().unwrap();
         while let Some((_, inner)) = matches.subcommand() {
             matches = inner;
         }
-        at_the_same_places(next, matches)
+        matches.clone()
+    }
+
+    fn after(arguments: &[&str], next: &str) -> String {
+        at_the_same_places(next, &matched(arguments))
+    }
+
+    #[test]
+    fn the_next_command_of_a_datasets_error_looks_there_too() {
+        let matches = matched(&["run", "--warehouse", "lake", "--pipeline", "shop.yml"]);
+        let message = "silver.orders lost a race (again) (next: tributary run --only silver.orders)";
+        let placed = "silver.orders lost a race (again) (next: tributary run --only silver.orders --warehouse lake --pipeline shop.yml)";
+        assert_eq!(in_message(message, &matches), placed);
+        assert_eq!(in_message("no word of what next (yet)", &matches), "no word of what next (yet)");
+
+        #[derive(Debug, Default)]
+        struct Heard(std::sync::Mutex<Vec<String>>);
+        impl ProgressSink for Heard {
+            fn event(&self, event: &ProgressEvent) {
+                if let ProgressEvent::DatasetFinished { report, .. } = event {
+                    self.0.lock().unwrap().extend(report.error.iter().map(|error| error.message.clone()));
+                }
+            }
+        }
+        let error = tributary::ReportedError { code: "SM0015".into(), message: message.into(), exit_code: 1 };
+        let report = DatasetReport { error: Some(error), ..Default::default() };
+        let heard = Arc::new(Heard::default());
+        in_events(Arc::clone(&heard) as Sink, &matches)
+            .event(&ProgressEvent::DatasetFinished { layer: tributary::Layer::Silver, report: report.clone().into() });
+        assert_eq!(*heard.0.lock().unwrap(), [placed]);
+        let mut run = RunReport { datasets: vec![report], ..Default::default() };
+        in_report(&mut run, &matches);
+        assert_eq!(run.datasets[0].error.as_ref().unwrap().message, placed);
     }
 
     #[test]

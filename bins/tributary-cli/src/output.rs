@@ -7,7 +7,6 @@ use futures::{Stream, TryStreamExt};
 use tributary::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use tributary::arrow::csv::WriterBuilder;
 use tributary::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use tributary::arrow::error::ArrowError;
 use tributary::arrow::json::writer::{LineDelimited, WriterBuilder as JsonWriterBuilder};
 use tributary::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tributary::arrow::util::pretty::pretty_format_batches_with_options;
@@ -86,12 +85,12 @@ fn json(out: &mut Vec<u8>, batch: &RecordBatch) -> Result<(), Error> {
 
 /// Nested values are written as one text.
 fn csv(out: &mut Vec<u8>, batch: &RecordBatch, header: bool) -> Result<(), Error> {
-    let flat = flattened(batch).map_err(Error::Rows)?;
+    let flat = flattened(batch)?;
     let mut writer = WriterBuilder::new().with_header(header).build(out);
     writer.write(&flat).map_err(Error::Rows)
 }
 
-fn flattened(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+fn flattened(batch: &RecordBatch) -> Result<RecordBatch, Error> {
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
         if field.data_type().is_nested() || matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView) {
@@ -101,13 +100,14 @@ fn flattened(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
             Ok((field.as_ref().clone(), Arc::clone(column)))
         }
     });
-    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.collect::<Result<Vec<_>, ArrowError>>()?.into_iter().unzip();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(Error::Rows)
 }
 
-fn texts(column: &ArrayRef) -> Result<StringArray, ArrowError> {
+/// Each value as one text.
+pub fn texts(column: &ArrayRef) -> Result<StringArray, Error> {
     let options = format("null");
-    let formatter = ArrayFormatter::try_new(column, &options)?;
+    let formatter = ArrayFormatter::try_new(column, &options).map_err(Error::Rows)?;
     Ok((0..column.len()).map(|row| column.is_valid(row).then(|| formatter.value(row).to_string())).collect())
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use clap::ArgMatches;
 use futures::stream;
-use tributary::arrow::array::{Array, AsArray, RecordBatch};
-use tributary::arrow::datatypes::Int64Type;
-use tributary::{Lake, TableName};
-use tributary_config::Loaded;
+use tributary::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use tributary::arrow::datatypes::{DataType, Int64Type};
+use tributary::{Lake, Pipeline, TableName};
+use tributary_config::{Loaded, Output};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Error, Failure, Outcome};
 use crate::output::{batch, text, whole};
 use crate::{opened, output, run, start};
 
@@ -28,6 +28,10 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
             let query = records(&lake, matches).await?;
             let frame = tributary::sql::query(&lake, &query).await?;
             let schema = Arc::new(frame.schema().as_arrow().clone());
+            let readable = |rows: &RecordBatch| match output {
+                Output::Table => for_people(&readable(rows)?),
+                Output::Json | Output::Csv => readable(rows),
+            };
             let mut found = vec![readable(&RecordBatch::new_empty(schema))?];
             for batch in frame.collect().await.map_err(tributary::sql::Error::run)? {
                 found.push(readable(&batch)?);
@@ -44,6 +48,9 @@ pub fn requeue(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     let options = run::options(loaded.program, settings, &pipeline)?;
     let lake = opened::existing_lake(settings)?;
     let feed = matches.get_one::<String>("feed").map(String::as_str).unwrap_or_default();
+    if let Some(silver) = set_aside_by(&pipeline, feed) {
+        return Err(Error::RowsOfRules { table: silver.to_string() }.into());
+    }
     let reason = matches.get_one::<String>("reason").map(String::as_str);
     let dry_run = matches.get_flag("dry_run");
     let done = start::block_on(async { Ok(lake.requeue(&pipeline, feed, reason, dry_run, &options).await?) })?;
@@ -60,6 +67,18 @@ pub fn requeue(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         ("records", whole(rows.iter().map(|row| Some(row.2)))),
     ])?;
     output::rows(settings.output, &found)
+}
+
+/// The silver table that a name stands for, unless it is a feed's too.
+fn set_aside_by<'a>(pipeline: &'a Pipeline, name: &str) -> Option<&'a TableName> {
+    let is_called = |known: &str| known.eq_ignore_ascii_case(name);
+    let spec = pipeline.spec();
+    if spec.feeds.iter().any(|feed| is_called(&feed.name) || is_called(&feed.table.to_string())) {
+        return None;
+    }
+    let plain = name.strip_prefix("quarantine.").unwrap_or(name);
+    let tables = spec.silver.iter().map(|silver| &silver.table);
+    tables.into_iter().find(|table| is_called(&table.to_string()) || table.name.eq_ignore_ascii_case(plain))
 }
 
 /// A row a table and reason.
@@ -142,6 +161,34 @@ fn readable(rows: &RecordBatch) -> Result<RecordBatch, Failure> {
         (field.name().as_str(), column)
     });
     batch(columns.collect())
+}
+
+/// Columns that say where a record or row is from: a person looks for them first.
+const POSITION: [&str; 7] = ["topic", "partition", "offset", "source", "position", "file", "line"];
+/// Letters of a value that are shown in a drawn table.
+const LETTERS_MAX: usize = 64;
+
+/// The position first, long values cut.
+fn for_people(rows: &RecordBatch) -> Result<RecordBatch, Failure> {
+    let schema = rows.schema();
+    let named: Vec<(&str, ArrayRef)> =
+        schema.fields().iter().map(|field| field.name().as_str()).zip(rows.columns().iter().map(Arc::clone)).collect();
+    let (position, rest): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| POSITION.contains(name));
+    let cut = |column: ArrayRef| -> Result<ArrayRef, Failure> {
+        Ok(match column.data_type() {
+            DataType::Utf8 => text(column.as_string::<i32>().iter().map(|value| value.map(short))),
+            nested if nested.is_nested() => text(output::texts(&column)?.iter().map(|value| value.map(short))),
+            _ => column,
+        })
+    };
+    batch(position.into_iter().chain(rest).map(|(name, column)| Ok((name, cut(column)?))).collect::<Result<_, Failure>>()?)
+}
+
+fn short(value: &str) -> String {
+    match value.char_indices().nth(LETTERS_MAX) {
+        Some((at, _)) => format!("{}… ({} letters)", &value[..at], value.chars().count()),
+        None => value.to_owned(),
+    }
 }
 
 fn shown(bytes: &[u8]) -> String {

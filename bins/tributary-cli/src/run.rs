@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use clap::ArgMatches;
 use tributary::{BatchBounds, KafkaOptions, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
 use tributary_config::{Layer as LayerChoice, Loaded, OnGap as OnGapChoice, Program, Settings};
 
@@ -9,15 +10,18 @@ use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
 use crate::metrics::{Observer, Server};
 use crate::run_report::RunOutcome;
-use crate::{opened, progress, signals, start};
+use crate::{next, opened, progress, signals, start};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
-pub fn run(loaded: &Loaded) -> Outcome {
+pub fn run(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     let settings = &loaded.settings;
     let voice = Voice::of(settings);
-    let outcome = match attempt(loaded, voice) {
+    let outcome = match attempt(loaded, matches, voice) {
         Ok(Done::Checked(what)) => return start::print(&what),
-        Ok(Done::Ran(report)) => RunOutcome::Ran(report),
+        Ok(Done::Ran(mut report)) => {
+            next::in_report(&mut report, matches);
+            RunOutcome::Ran(report)
+        }
         Err(failure) => RunOutcome::Failed(failure),
     };
     // a continuous run ends because it was told to: that there was nothing new is no reason to skip anything
@@ -40,7 +44,7 @@ enum Done {
     Ran(Box<tributary::RunReport>),
 }
 
-fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
+fn attempt(loaded: &Loaded, matches: &ArgMatches, voice: Voice) -> Result<Done, Failure> {
     let settings = &loaded.settings;
     let pipeline = opened::pipeline(settings)?;
     let mut options = options(loaded.program, settings, &pipeline)?;
@@ -55,6 +59,7 @@ fn attempt(loaded: &Loaded, voice: Voice) -> Result<Done, Failure> {
         progress::listening(voice, server.address());
         options.progress = progress::both(observer, options.progress);
     }
+    options.progress = next::in_events(options.progress, matches);
     signals::end_with(&options.cancel)?;
     start::block_on(async { Ok(Done::Ran(Box::new(lake.run(&pipeline, options).await?))) })
 }

@@ -16,10 +16,10 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("completions", matches)) => completions::print(matches),
         Some(("help", matches)) => page::print(matches),
         Some(("demo", matches)) => demonstrate(matches),
-        Some(("run", matches)) => with_settings(Program::Run, matches, inputs, run::run),
+        Some(("run", matches)) => with_settings(Program::Run, matches, inputs, |loaded| run::run(loaded, matches)),
         Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
         Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
-        Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, doctor::doctor),
+        Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, |loaded| doctor::doctor(loaded, matches)),
         Some(("validate", matches)) => with_settings(Program::Validate, matches, inputs, validate::validate),
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
@@ -38,7 +38,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
 
 /// Runs the binary of one layer.
 pub fn layer(program: Program, inputs: &Inputs) -> u8 {
-    with_matches(command::layer(program), inputs, |matches| with_settings(program, matches, inputs, run::run))
+    with_matches(command::layer(program), inputs, |matches| with_settings(program, matches, inputs, |loaded| run::run(loaded, matches)))
 }
 
 fn with_matches(command: Command, inputs: &Inputs, act: impl FnOnce(&ArgMatches) -> Outcome) -> u8 {

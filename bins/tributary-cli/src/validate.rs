@@ -18,7 +18,7 @@ pub fn validate(loaded: &Loaded) -> Outcome {
         let places = Places::of(&opened::texts(&files));
         return Err(Failure::of_all(check.problems.iter().map(|problem| located(problem, &places))));
     }
-    output::rows(settings.output, &rows(&pipeline, &check)?)?;
+    output::rows(settings.output, &rows(&pipeline, &check, settings.output)?)?;
     if settings.output == Output::Table {
         let spec = pipeline.spec();
         let counts = (spec.feeds.len(), spec.silver.len(), spec.gold.len());
@@ -39,7 +39,7 @@ fn located(problem: &QueryProblem, places: &Places) -> Failure {
     }
 }
 
-fn rows(pipeline: &Pipeline, check: &QueryCheck) -> Result<RecordBatch, Failure> {
+fn rows(pipeline: &Pipeline, check: &QueryCheck, output: Output) -> Result<RecordBatch, Failure> {
     let spec = pipeline.spec();
     let mut rows: Vec<(u64, String, String, String, String)> = Vec::new();
     for (phase, level) in (1..).zip(spec.phases()?) {
@@ -59,7 +59,8 @@ fn rows(pipeline: &Pipeline, check: &QueryCheck) -> Result<RecordBatch, Failure>
         ("layer", text(rows.iter().map(|row| Some(row.1.clone())))),
         ("table", text(rows.iter().map(|row| Some(row.2.clone())))),
         ("reads", text(rows.iter().map(|row| Some(row.3.clone())))),
-        ("notes", text(rows.iter().map(|row| Some(row.4.clone()).filter(|note| !note.is_empty())))),
+        // programs are told that there is none, people see an empty place
+        ("notes", text(rows.iter().map(|row| Some(row.4.clone()).filter(|note| !note.is_empty() || output == Output::Table)))),
     ])
 }
 

@@ -474,13 +474,14 @@ impl Fault for Error {
             Self::Busy { table, .. } | Self::Ledger { table, .. } | Self::NotBronze { table, .. } => {
                 Some(format!("tributary show history {table}"))
             }
-            Self::Conflict { .. }
-            | Self::Cancelled
-            | Self::Read { .. }
-            | Self::Source { .. }
-            | Self::KafkaAway { .. }
-            | Self::RegistryAway { .. }
-            | Self::KafkaPartition { .. } => Some("tributary run --layer bronze".to_owned()),
+            // what is there, and what is refused, is seen by looking
+            Self::TopicMissing { .. } | Self::KafkaRefused { .. } | Self::KafkaAway { .. } | Self::RegistryAway { .. } => {
+                Some("tributary doctor".to_owned())
+            }
+            Self::RegistrySettings { .. } => Some("tributary run --layer bronze --schema-registry URL".to_owned()),
+            Self::Conflict { .. } | Self::Cancelled | Self::Read { .. } | Self::Source { .. } | Self::KafkaPartition { .. } => {
+                Some("tributary run --layer bronze".to_owned())
+            }
             _ => Some(format!("tributary help {}", self.code())),
         }
     }

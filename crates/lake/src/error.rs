@@ -253,7 +253,6 @@ impl Fault for Error {
         match self {
             Self::Store { .. } | Self::Delta { .. } => FaultClass::Transient,
             Self::Unknown { .. } => FaultClass::Unknown,
-            Self::Constraint { .. } => FaultClass::BadData,
             Self::Query(error) => query_class(error),
             Self::Malformed { .. } => FaultClass::Bug,
             Self::Root { .. }
@@ -264,6 +263,7 @@ impl Fault for Error {
             | Self::Incompatible { .. }
             | Self::SchemaChange { .. }
             | Self::Batch { .. }
+            | Self::Constraint { .. }
             | Self::NoVersion { .. }
             | Self::NoInstant { .. }
             | Self::NotAppendOnly { .. }
@@ -308,6 +308,9 @@ impl Fault for Error {
             | Self::Range { table, .. } => Some(format!("tributary show history {table}")),
             Self::Unknown { table, .. } | Self::Unsupported { table, .. } => Some(format!("tributary show history {table}")),
             Self::Root { .. } | Self::Denied { .. } => Some("tributary doctor".to_owned()),
+            Self::SchemaChange { table, .. } | Self::Batch { table, .. } | Self::Constraint { table, .. } => {
+                Some(format!("tributary ddl {table}"))
+            }
             _ => None,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use tributary::arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
     Int64Array, ListArray, StringArray, StructArray,
@@ -221,7 +221,7 @@ fn date_text(text: &str) -> String {
 }
 
 fn micros(value: i64) -> String {
-    format!("{value}us")
+    DateTime::from_timestamp_micros(value).map_or_else(|| format!("{value} µs"), |at| at.naive_utc().to_string())
 }
 
 fn instant_text(text: &str) -> String {
@@ -237,8 +237,12 @@ fn wall_clock_text(text: &str) -> String {
     parsed.map_or_else(|| text.to_owned(), |(day, time)| micros(NaiveDateTime::new(day, time).and_utc().timestamp_micros()))
 }
 
+/// Hours may pass 24.
 fn time(micros: i64) -> String {
-    format!("{micros}us of day")
+    let (sign, seconds, fraction) =
+        (if micros < 0 { "-" } else { "" }, micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
+    let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
+    format!("{sign}{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 /// `[-]HH…:MM:SS[.ffffff]`; hours may pass 24.
@@ -441,6 +445,14 @@ mod tests {
         let bytes: ArrayRef = std::sync::Arc::new(BinaryArray::from(vec![&[0x01_u8, 0x76][..]]));
         assert_eq!(of_arrow(Kind::Bits, &bytes, 0), Some(of_source(Server::MariaDb, Kind::Bits, "b'0101110110'")));
         assert_eq!(of_arrow(Kind::Bytes, &bytes, 0), Some(of_source(Server::MariaDb, Kind::Bytes, "0x0176")));
+    }
+
+    #[test]
+    fn times_are_shown_as_people_write_them() {
+        assert_eq!(wall_clock_text("2024-02-29 12:30:00.5"), "2024-02-29 12:30:00.500");
+        assert_eq!(micros(1_709_209_800_500_000), "2024-02-29 12:30:00.500");
+        assert_eq!(time(-3_600_000_000), "-01:00:00");
+        assert_eq!(time_text("24:00:00.25"), "24:00:00.250000");
     }
 
     #[test]

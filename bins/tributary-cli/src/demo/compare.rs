@@ -10,6 +10,9 @@ use super::expected::{ExpectedTable, Server};
 /// Stands for a column where a whole row is on one side only.
 pub const ROW: &str = "(row)";
 
+/// What is said of a whole row on the side that has it.
+const PRESENT: &str = "present";
+
 /// How a silver table differs from its source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
@@ -32,6 +35,18 @@ pub struct Cell {
     pub source: Option<String>,
     /// In the lake; `None` = null or no such row.
     pub lake: Option<String>,
+}
+
+impl Cell {
+    /// What differs, for people: the values of a column, or which side alone has a row.
+    pub fn said(&self, column: &str) -> String {
+        let side = |value: &Option<String>| value.as_deref().unwrap_or("null").to_owned();
+        match (column, &self.source) {
+            (ROW, Some(_)) => format!("[{}] is only at the source", self.key),
+            (ROW, None) => format!("[{}] is only in the lake", self.key),
+            _ => format!("[{}] {column}: source {}, lake {}", self.key, side(&self.source), side(&self.lake)),
+        }
+    }
 }
 
 impl Comparison {
@@ -76,11 +91,7 @@ pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch]
         let key = key_text(&key, &values);
         let found = rows.get_mut(&key).and_then(Vec::pop);
         let Some(found) = found else {
-            comparison.differences.entry("(row)".to_owned()).or_default().push(Cell {
-                key,
-                source: Some("present".to_owned()),
-                lake: None,
-            });
+            comparison.differences.entry(ROW.to_owned()).or_default().push(Cell { key, source: Some(PRESENT.to_owned()), lake: None });
             continue;
         };
         for (name, _) in &kinds {
@@ -92,7 +103,7 @@ pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch]
     }
     for (key, left) in rows {
         for _ in left {
-            comparison.note(known, ROW, Cell { key: key.clone(), source: None, lake: Some("present".to_owned()) });
+            comparison.note(known, ROW, Cell { key: key.clone(), source: None, lake: Some(PRESENT.to_owned()) });
         }
     }
     comparison
@@ -101,4 +112,21 @@ pub fn compare(server: Server, expected: &ExpectedTable, batches: &[RecordBatch]
 fn key_text(key: &[&str], values: &BTreeMap<&str, Option<String>>) -> String {
     let parts = key.iter().map(|name| format!("{name}={}", values.get(name).and_then(Option::as_deref).unwrap_or("null")));
     parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_one_side_has_is_said_to_be_there_and_a_value_with_both_sides() {
+        let cell = |source: Option<&str>, lake: Option<&str>| Cell {
+            key: "id=1".into(),
+            source: source.map(str::to_owned),
+            lake: lake.map(str::to_owned),
+        };
+        assert_eq!(cell(Some(PRESENT), None).said(ROW), "[id=1] is only at the source");
+        assert_eq!(cell(None, Some(PRESENT)).said(ROW), "[id=1] is only in the lake");
+        assert_eq!(cell(Some("a"), None).said("name"), "[id=1] name: source a, lake null");
+    }
 }

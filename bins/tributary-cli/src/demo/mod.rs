@@ -35,7 +35,8 @@ pub struct DemoArgs {
     pub expected: Option<PathBuf>,
     /// Pipeline files that replace the one derived from the recorded types.
     pub feeds: Vec<PathBuf>,
-    /// `table.column`: differences in it are losses of the source's own settings, counted and not held against the lake.
+    /// `table.column`, the table as the source or as silver calls it: differences in it are losses of the source's own settings,
+    /// counted and not held against the lake. The column `(row)` stands for rows that only the lake has.
     pub known_losses: Vec<String>,
     /// Where the demo's folder is made; `data` by default.
     pub folder: Option<PathBuf>,
@@ -99,6 +100,11 @@ pub async fn demo(args: &DemoArgs, out: &mut dyn std::io::Write) -> Result<ExitC
             equal &= same;
             say(lines)?;
         }
+    }
+    if !equal && args.events.is_some() {
+        say("\na column that the source's own settings lose is named by --known-loss TABLE.COLUMN, where only the source or only the lake has \
+             rows by --known-loss 'TABLE.(row)'; types that the capture does not tell are declared by --feeds FILE"
+            .to_owned())?;
     }
     Ok(if equal { ExitCode::Done } else { ExitCode::Failed })
 }
@@ -174,15 +180,42 @@ fn capture(folder: &Path, events: &Path, expected: &Path, args: &DemoArgs) -> Re
         for (name, history) in [(source.clone(), false), (format!("{source}_history"), true)] {
             let silver = TableName::new("silver", name);
             if pipeline.spec().silver.iter().any(|spec| spec.table == silver) {
-                let known = args.known_losses.iter().filter_map(|loss| loss.strip_prefix(source.as_str())?.strip_prefix('.'));
-                let known = known.map(|column| (column.to_owned(), "as was said on the command line".to_owned()));
-                checks.push(Check { silver, source: source.clone(), history, known: known.collect() });
+                checks.push(Check { silver, source: source.clone(), history, known: BTreeMap::new() });
             } else if !history {
                 return Err(format!("no dataset makes `{silver}` to compare with the source's table `{source}`"));
             }
         }
     }
+    args.known_losses.iter().try_for_each(|loss| known_loss(loss, &expected_state, &mut checks))?;
     Ok((pipeline, vec![Recording { expected: expected_state, checks }]))
+}
+
+/// Adds a loss to the checks of the table that it names: the source's own name stands for every table made of it.
+fn known_loss(loss: &str, expected: &Expected, checks: &mut [Check]) -> Result<(), String> {
+    let columns = |check: &Check| {
+        let columns =
+            expected.tables.get(&check.source).into_iter().flat_map(|table| table.columns.iter().map(|column| column.name.clone()));
+        columns.chain([compare::ROW.to_owned()]).collect::<Vec<_>>()
+    };
+    let names = |check: &Check| [check.source.clone(), check.silver.name.clone(), check.silver.to_string()];
+    let mut known: Vec<String> = Vec::new();
+    let mut found = false;
+    for check in checks {
+        let (names, columns) = (names(check), columns(check));
+        for (name, column) in names.iter().flat_map(|name| columns.iter().map(move |column| (name, column))) {
+            let full = format!("{name}.{column}");
+            if full == loss {
+                check.known.insert(column.clone(), "as was said on the command line".to_owned());
+                found = true;
+            }
+            known.push(full);
+        }
+    }
+    if found {
+        return Ok(());
+    }
+    let nearest = tributary_config::nearest(loss, known.iter().map(String::as_str)).map(|name| format!(", nearest is `{name}`"));
+    Err(format!("--known-loss {loss} names no column of a table that is compared{}", nearest.unwrap_or_default()))
 }
 
 fn drop_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
@@ -210,8 +243,7 @@ async fn check_table(lake: &Lake, expected: &Expected, check: &Check) -> Result<
     }
     for (column, cells) in &comparison.differences {
         for cell in cells.iter().take(CELLS_SHOWN) {
-            let side = |value: &Option<String>| value.as_deref().unwrap_or("null").to_owned();
-            let _ = write!(lines, "\n  {} [{}] {column}: source {}, lake {}", check.silver, cell.key, side(&cell.source), side(&cell.lake));
+            let _ = write!(lines, "\n  {} {}", check.silver, cell.said(column));
         }
         if cells.len() > CELLS_SHOWN {
             let _ = write!(lines, "\n  {column}: and {} more", cells.len() - CELLS_SHOWN);

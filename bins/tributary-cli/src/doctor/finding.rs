@@ -1,11 +1,15 @@
 //! What was found of one thing.
 
+use clap::ArgMatches;
 use tributary::arrow::array::RecordBatch;
 use tributary_config::Output;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, batch, text};
-use crate::start;
+use crate::{next, start};
+
+/// Next commands that say no more than to try again.
+const AGAIN: [&str; 2] = ["tributary run --layer bronze", "tributary doctor"];
 
 /// What was found of one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +25,11 @@ impl Finding {
         Self { check, subject: subject.to_owned(), outcome: Ok(detail) }
     }
 
-    /// A run would fail over it, or harm something.
+    /// A run would fail over it, or harm something. That a run be tried again, or this asked again, is no way out of it.
     pub fn failed(check: &'static str, subject: &str, failure: impl Into<Failure>) -> Self {
         let mut failure = failure.into();
         let page = format!("tributary help {}", failure.code);
-        failure.next.get_or_insert(page);
+        failure.next = Some(failure.next.filter(|next| !AGAIN.contains(&next.as_str())).unwrap_or(page));
         Self { check, subject: subject.to_owned(), outcome: Err(failure) }
     }
 
@@ -35,6 +39,14 @@ impl Finding {
             Ok(detail) => Self::ok(check, subject, detail),
             Err(failure) => Self::failed(check, subject, failure),
         }
+    }
+
+    /// The same with its next command at the places that `matches` name.
+    pub fn at(mut self, matches: &ArgMatches) -> Self {
+        if let Err(Failure { next: Some(next), .. }) = &mut self.outcome {
+            *next = next::at_the_same_places(next, matches);
+        }
+        self
     }
 
     /// Whether something is wrong.
@@ -87,5 +99,19 @@ mod tests {
         let finding = Finding::failed("pipeline", "shop.yml", failure);
         assert_eq!(finding.line(), "failed  pipeline   shop.yml: error[SP0011]: a | b; next: do it\n");
         assert!(finding.is_failure());
+    }
+
+    #[test]
+    fn what_doctor_says_next_is_a_way_out_at_the_same_places() {
+        let matches = crate::command::umbrella().try_get_matches_from(["tributary", "doctor", "-p", "shop.yml"]).unwrap();
+        let matches = matches.subcommand_matches("doctor").unwrap();
+        let found = |next: &str| {
+            let failure =
+                Failure { exit_code: ExitCode::Failed, code: "BR0023".into(), message: "no answer".into(), next: Some(next.into()) };
+            Finding::failed("kafka", "broker a:1", failure).at(matches).outcome.unwrap_err().next.unwrap()
+        };
+        assert_eq!(found("tributary run --layer bronze"), "tributary help BR0023");
+        assert_eq!(found("tributary doctor"), "tributary help BR0023");
+        assert_eq!(found("tributary validate"), "tributary validate --pipeline shop.yml");
     }
 }

@@ -1,4 +1,4 @@
-//! This machine: room for what spills.
+//! This machine: room for what spills, and for tables that are here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,6 +19,13 @@ pub fn disk(settings: &Settings) -> Finding {
         Some(free) => Finding::ok("disk", &subject, format!("{} MiB free for what spills", free >> 20)),
         None => Finding::ok("disk", &subject, "how much is free could not be told: there is no `df`".to_owned()),
     }
+}
+
+/// Room where tables grow, where they are on this machine.
+pub fn warehouse(settings: &Settings) -> Option<Finding> {
+    let folder = opened::folder(&settings.warehouse)?;
+    let free = free_bytes(&existing(&folder))?;
+    Some(Finding::ok("disk", &folder.display().to_string(), format!("{} MiB free for tables", free >> 20)))
 }
 
 /// The folder, or the nearest above it that is there.

@@ -5,6 +5,7 @@ mod machine;
 mod sources;
 mod store;
 
+use clap::ArgMatches;
 use tributary::ExitCode;
 use tributary_config::{Loaded, Origin, Reach};
 
@@ -14,7 +15,7 @@ use crate::{opened, run, start};
 pub use finding::Finding;
 
 /// Looks at everything and prints a line each; exit 2 when anything is wrong.
-pub fn doctor(loaded: &Loaded) -> Outcome {
+pub fn doctor(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     let settings = &loaded.settings;
     let mut findings = vec![Finding::ok("settings", "", said(loaded))];
     let pipeline = match opened::pipeline(settings) {
@@ -29,15 +30,19 @@ pub fn doctor(loaded: &Loaded) -> Outcome {
     };
     let findings = start::block_on(async {
         store::check(settings, pipeline.as_ref(), &mut findings).await;
+        findings.extend(machine::warehouse(settings));
         findings.push(machine::disk(settings));
         if let Some(pipeline) = &pipeline {
             match run::options(loaded.program, settings, pipeline) {
                 Ok(options) => sources::check(settings, pipeline, &options, &mut findings).await,
                 Err(failure) => findings.push(Finding::failed("sources", "", failure)),
             }
+        } else if settings.kafka_bootstrap.is_some() {
+            findings.extend(sources::broker(loaded.program, settings).await);
         }
         Ok::<_, Failure>(findings)
     })?;
+    let findings: Vec<Finding> = findings.into_iter().map(|finding| finding.at(matches)).collect();
     finding::print(settings.output, &findings)?;
     let failed = findings.iter().any(Finding::is_failure);
     Ok(if failed { ExitCode::BadInput.code() } else { ExitCode::Done.code() })

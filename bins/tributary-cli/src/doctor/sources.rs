@@ -6,11 +6,11 @@ use std::io::Read as _;
 use std::path::Path;
 
 use tributary::{ExitCode, KafkaFinding, Pipeline, RunOptions, Source};
-use tributary_config::Settings;
+use tributary_config::{Program, Settings};
 
 use super::finding::Finding;
 use crate::failure::Failure;
-use crate::opened;
+use crate::{opened, run};
 
 /// Looks at the sources of the feeds that would run.
 pub async fn check(settings: &Settings, pipeline: &Pipeline, options: &RunOptions, findings: &mut Vec<Finding>) {
@@ -30,6 +30,23 @@ pub async fn check(settings: &Settings, pipeline: &Pipeline, options: &RunOption
             }
             Err(failure) => findings.push(Finding::failed("kafka", "", failure)),
         }
+    }
+}
+
+/// The broker and registry of the settings, where no valid pipeline says what is read from them.
+pub async fn broker(program: Program, settings: &Settings) -> Vec<Finding> {
+    const ANY: &str = "{name: any, feeds: [{name: any, table: bronze.any, decode: raw, source: {kafka: {topics: ['*']}}}]}";
+    let looked = async {
+        let pipeline = Pipeline::from_yaml(&[("any.yml", ANY)])?;
+        let options = run::options(program, settings, &pipeline)?;
+        looked_at_kafka(settings, &pipeline, &options).await
+    };
+    match looked.await {
+        Ok(found) => {
+            let kept = found.into_iter().filter(|found| !found.subject.starts_with("feed "));
+            kept.map(|KafkaFinding { subject, outcome }| Finding::of("kafka", &subject, outcome)).collect()
+        }
+        Err(failure) => vec![Finding::failed("kafka", "", failure)],
     }
 }
 

@@ -11,6 +11,10 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 async fn run(capture: &str, known_losses: &[&str]) -> (ExitCode, String) {
+    tried(capture, known_losses).await.expect("the demo runs")
+}
+
+async fn tried(capture: &str, known_losses: &[&str]) -> Result<(ExitCode, String), String> {
     let folder = tempfile::tempdir().expect("a folder");
     let zipped = if capture == "postgres-big-workload" { ".gz" } else { "" };
     let args = DemoArgs {
@@ -21,8 +25,8 @@ async fn run(capture: &str, known_losses: &[&str]) -> (ExitCode, String) {
         ..DemoArgs::default()
     };
     let mut out = Vec::new();
-    let code = demo(&args, &mut out).await.expect("the demo runs");
-    (code, String::from_utf8(out).expect("text"))
+    let code = demo(&args, &mut out).await?;
+    Ok((code, String::from_utf8(out).expect("text")))
 }
 
 async fn equals_source(capture: &str, known_losses: &[&str]) {
@@ -32,6 +36,18 @@ async fn equals_source(capture: &str, known_losses: &[&str]) {
         let column = loss.split_once('.').expect("table.column").1;
         assert!(out.contains(&format!("  {column}: ")), "{capture}: {loss} is named as lost but nothing of it differs\n{out}");
     }
+}
+
+#[tokio::test]
+async fn a_known_loss_goes_by_either_name_and_one_that_names_nothing_is_refused() {
+    let losses = ["silver.inventory.checked_s", "inventory.loaded_at", "inventory.made_on", "inventory.vintage"];
+    let (code, out) = run("mysql-json-default", &losses).await;
+    assert!(out.contains("silver.inventory  ") && out.contains("  checked_s: "), "{out}");
+    // silver's name stands for that table alone, the source's for its history too
+    assert_eq!(code, ExitCode::Failed, "{out}");
+    assert!(out.contains("silver.inventory_history [") && out.contains("--known-loss") && out.contains("--feeds"), "{out}");
+    let refused = tried("mysql-json-default", &["inventory.checked"]).await.unwrap_err();
+    assert!(refused.contains("inventory.checked names no column") && refused.contains("nearest is `inventory.checked_s`"), "{refused}");
 }
 
 macro_rules! captures {

@@ -51,6 +51,8 @@ fn golden_lines_of_an_installation_with_everything_wrong() {
     shop.write("pipeline.yml", &PIPELINE.replace("keys: [id]", "kesy: [id]"));
     let said = shop.says(2, &["doctor"]);
     assert!(said.contains("failed  pipeline") && said.contains("ok      warehouse"), "{said}");
+    let said = shop.says(2, &["doctor", "--kafka-bootstrap", "127.0.0.1:1"]);
+    assert!(said.contains("failed  pipeline") && said.contains("failed  kafka      broker 127.0.0.1:1"), "{said}");
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn programs_read_an_object_a_line() {
     let shop = Shop::new();
     let rows = shop.json(&["doctor", "--output", "json"]);
     let checks: Vec<&str> = rows.iter().map(|row| row["check"].as_str().unwrap()).collect();
-    assert_eq!(checks, ["settings", "pipeline", "warehouse", "catalogue", "clock", "disk", "files"]);
+    assert_eq!(checks, ["settings", "pipeline", "warehouse", "catalogue", "clock", "disk", "disk", "files"]);
     assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["code"] == Value::Null), "{rows:?}");
 }
 
@@ -72,6 +74,7 @@ fn a_broker_and_a_registry_that_do_not_answer_are_said_with_their_codes() {
     let said = shop.says(2, &["doctor", "--kafka-bootstrap", &free.to_string(), "--schema-registry", &registry]);
     let line = said.lines().find(|line| line.contains("broker 127")).unwrap_or_else(|| panic!("{said}"));
     assert!(line.starts_with("failed  kafka") && line.contains(&format!("broker {free}")) && line.contains("error[BR0023]"), "{line}");
+    assert!(line.ends_with("; next: tributary help BR0023"), "to run is no way out: {line}");
     let line = said.lines().find(|line| line.contains(&registry)).unwrap_or_else(|| panic!("{said}"));
     assert!(line.starts_with("failed  kafka") && line.contains("error[BR"), "{line}");
 }

@@ -252,7 +252,8 @@ impl Client {
 
     pub(crate) fn away(&self, doing: &str, waited: Duration, reason: &str) -> Error {
         let bootstrap = self.cluster.bootstrap.clone();
-        Error::KafkaAway { bootstrap, doing: doing.to_owned(), seconds: waited.as_secs(), reason: self.cluster.redact(reason) }
+        let reason = self.cluster.redact(reason) + self.cluster.hint(reason);
+        Error::KafkaAway { bootstrap, doing: doing.to_owned(), seconds: waited.as_secs(), reason }
     }
 }
 

@@ -73,6 +73,21 @@ impl Cluster {
     }
 }
 
+impl Cluster {
+    /// What may be behind a connection that is closed without a word, where it is a plain one.
+    pub(crate) fn hint(&self, reason: &str) -> &'static str {
+        let plain = self.properties.get("security.protocol").is_none_or(|protocol| protocol.eq_ignore_ascii_case("plaintext"));
+        let reason = reason.to_lowercase();
+        let closed = ["disconnected", "brokers are down", "transport failure", "reset by peer", "closed by peer"];
+        let explained = reason.contains("security.protocol") || reason.contains("connection refused");
+        if plain && !explained && closed.iter().any(|word| reason.contains(word)) {
+            "; a listener that wants TLS or SASL closes plain connections: is `security.protocol` what the listener wants?"
+        } else {
+            ""
+        }
+    }
+}
+
 /// Bytes a consumer may hold before they are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -156,6 +171,19 @@ mod tests {
         let cluster = cluster(serde_json::json!({"topics": ["t"]}), &settings()).unwrap();
         assert_eq!(cluster.redact("broker said: hunter2 is wrong"), "broker said: … is wrong");
         assert!(!format!("{:?}", settings()).contains("hunter2"));
+    }
+
+    #[test]
+    fn a_plain_connection_that_is_closed_gets_a_hint_and_a_refused_one_none() {
+        let of = |protocol: Option<&str>| {
+            let properties = protocol.map(|protocol| ("security.protocol".to_owned(), protocol.to_owned())).into_iter().collect();
+            cluster(serde_json::json!({"topics": ["t"]}), &KafkaOptions { properties, ..settings() }).unwrap()
+        };
+        assert!(of(None).hint("b:1: Disconnected (after 1ms in APIVERSION_QUERY state)").contains("security.protocol"));
+        assert!(of(Some("PLAINTEXT")).hint("1/1 brokers are down").contains("security.protocol"));
+        assert_eq!(of(Some("sasl_ssl")).hint("1/1 brokers are down"), "");
+        assert_eq!(of(None).hint("Connect to b:1 failed: Connection refused"), "");
+        assert_eq!(of(None).hint("Disconnected: might be caused by incorrect security.protocol configuration"), "");
     }
 
     #[test]

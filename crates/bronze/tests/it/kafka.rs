@@ -265,6 +265,25 @@ async fn a_broker_that_is_away_is_a_transient_error_after_a_bounded_wait() {
     assert!(world.versions().await.is_empty());
 }
 
+/// What a TLS listener does with a client that speaks plainly.
+#[tokio::test]
+async fn a_listener_that_closes_plain_connections_makes_one_think_of_the_protocol() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut plain, _)) = listener.accept() {
+            let _ = std::io::Read::read(&mut plain, &mut [0; 64]);
+        }
+    });
+    let world = World::new();
+    let mut options = world.options();
+    options.kafka.bootstrap = Some(address.to_string());
+    options.kafka.patience = Duration::from_secs(1);
+    let report = world.run_with(&[topics("a", json!({"topics": ["t"]}))], &options).await.remove(0);
+    assert_eq!((exit_of(&report), code_of(&report)), (Some(1), "BR0023"), "{report:?}");
+    assert!(report.error.as_ref().unwrap().message.contains("security.protocol"), "{report:?}");
+}
+
 #[tokio::test]
 async fn a_broker_that_goes_and_comes_back_is_waited_for() {
     let (world, broker) = (World::new(), Broker::new(&[("t", 1)]));

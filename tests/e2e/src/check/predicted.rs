@@ -72,13 +72,8 @@ pub fn of_hostile(truncated: &[String]) -> Vec<Prediction> {
         }),
         rule("customers", "signup_at", "no timestamp is infinite (finding 9)", infinite),
         rule("customers", "birth_date", "no date is infinite (finding 9)", infinite),
-        rule("customers", "seen_at", "connect's time mode cuts to milliseconds (finding 10)", |source, lake| {
-            micros(source, "us").zip(micros(lake, "us")).is_some_and(|(source, lake)| lake == source - source.rem_euclid(1000))
-        }),
-        rule("customers", "calls_from", "connect's time mode cuts to milliseconds (finding 10)", |source, lake| {
-            let (source, lake) = (micros(source, "us of day"), micros(lake, "us of day"));
-            source.zip(lake).is_some_and(|(source, lake)| lake == source - source.rem_euclid(1000))
-        }),
+        rule("customers", "seen_at", "connect's time mode cuts to milliseconds (finding 10)", is_cut),
+        rule("customers", "calls_from", "connect's time mode cuts to milliseconds (finding 10)", is_cut),
         rule("inventory", "qty_total", "an unsigned 64-bit number wraps to a negative one (finding 11)", |source, lake| {
             let number = |text: Option<&str>| text.and_then(|text| text.parse::<i128>().ok());
             number(source).zip(number(lake)).is_some_and(|(source, lake)| lake < 0 && lake == source - (1 << 64))
@@ -88,7 +83,7 @@ pub fn of_hostile(truncated: &[String]) -> Vec<Prediction> {
             "inventory",
             "loaded_at",
             "a zero timestamp is null in a snapshot and the epoch in the stream (finding 11)",
-            |source, lake| source.is_some_and(|text| text.starts_with("0000-00-00")) && matches!(lake, None | Some("0us")),
+            |source, lake| source.is_some_and(|text| text.starts_with("0000-00-00")) && matches!(lake, None | Some("1970-01-01 00:00:00")),
         ),
         rule("inventory", "vintage", "the year 0000 is 1900 (finding 11)", |source, lake| source == Some("0") && lake == Some("1900")),
     ]
@@ -102,8 +97,16 @@ fn zero_date(source: Option<&str>, lake: Option<&str>) -> bool {
     source.is_some_and(|text| text.starts_with("0000-00-00")) && lake.is_none()
 }
 
-fn micros(text: Option<&str>, unit: &str) -> Option<i64> {
-    text?.strip_suffix(unit)?.parse().ok()
+/// The same time without its microseconds.
+fn is_cut(source: Option<&str>, lake: Option<&str>) -> bool {
+    let (Some(source), Some(lake)) = (source.map(fraction), lake.map(fraction)) else { return false };
+    lake == (source.0, format!("{}000", &source.1[..3]))
+}
+
+/// What stands before the fraction of a second, and its six digits.
+fn fraction(text: &str) -> (&str, String) {
+    let (before, digits) = text.split_once('.').unwrap_or((text, ""));
+    (before, format!("{digits:0<6}"))
 }
 
 /// Base64 of a big-endian two's complement number.
@@ -151,8 +154,8 @@ mod tests {
         };
         assert!(explains("inventory", "qty_total", Some("18446744073709551615"), Some("-1")));
         assert!(!explains("inventory", "qty_total", Some("18446744073709551615"), None));
-        assert!(explains("customers", "seen_at", Some("1999us"), Some("1000us")));
-        assert!(!explains("customers", "seen_at", Some("1999us"), Some("2000us")));
+        assert!(explains("customers", "seen_at", Some("1970-01-01 00:00:00.001999"), Some("1970-01-01 00:00:00.001")));
+        assert!(!explains("customers", "seen_at", Some("1970-01-01 00:00:00.001999"), Some("1970-01-01 00:00:00.002")));
         assert!(explains("orders", "(row)", None, Some("present")));
         assert!(!explains("orders", "(row)", Some("present"), None));
         assert!(!explains("orders", "notes", Some("a"), None));
