@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tributary_cdc_decode::{Decoded, Decoder, Record, Resume};
+use tributary_cdc_decode::{Decoded, Decoder, Record};
+use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{CommitOutcome, Lake, Table};
-use tributary_specs::{Column, DataType, Decode, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
 
 use crate::declaration::{self, Differences};
 use crate::ledger::Ledger;
@@ -13,7 +14,7 @@ use crate::plan::Topics;
 use crate::registry::Lookup;
 use crate::tally::Tally;
 use crate::widen::widen;
-use crate::{Error, Result, batch, events, quarantine, resume};
+use crate::{Error, Result, batch, events, quarantine, resume, unshown};
 
 /// A column every bronze table has.
 const INGESTED_AT: &str = "_ingested_at";
@@ -129,26 +130,18 @@ impl Lane {
 
     /// Forgets new columns of which no row of a decoded batch has a value: only records that go to quarantine have shown them.
     pub(crate) fn forget_unshown(&mut self, decoded: &mut Decoded) -> Result<()> {
-        let Some(change) = decoded.schema_change.as_mut().filter(|_| self.feed.decode == Decode::Json && !decoded.rejects.is_empty())
-        else {
-            return Ok(());
-        };
-        let batch = &decoded.batch;
-        let is_shown = |name: &str| batch.column_by_name(name).is_none_or(|values| values.null_count() < values.len());
-        let (shown, unshown): (Vec<Column>, Vec<Column>) =
-            std::mem::take(&mut change.added).into_iter().partition(|new| is_shown(&new.name));
-        change.added = shown;
+        let Some(change) = decoded.schema_change.as_mut().filter(|_| !decoded.rejects.is_empty()) else { return Ok(()) };
+        let unshown = unshown::columns(&decoded.batch, &change.added);
         if unshown.is_empty() {
             return Ok(());
         }
-        let stays = |name: &str| unshown.iter().all(|column| column.name != name);
-        change.columns.retain(|column| stays(&column.name));
-        let places: Vec<usize> =
-            batch.schema().fields().iter().enumerate().filter(|(_, field)| stays(field.name())).map(|(place, _)| place).collect();
-        let table = &self.feed.table;
-        decoded.batch = batch.project(&places).map_err(|source| Error::lake(table, "decoding rows", source.into()))?;
-        self.decoder = decoder(&self.feed)?;
-        self.decoder.resume(Resume { columns: change.columns.clone(), ..Resume::default() });
+        let names: Vec<&str> = unshown.iter().map(String::as_str).collect();
+        let failed = |source: ArrowError| Error::lake(&self.feed.table, "decoding rows", source.into());
+        decoded.batch = unshown::without(&decoded.batch, &names).map_err(failed)?;
+        let forgotten = self.decoder.forget(&self.feed, &names);
+        forgotten.map_err(|source| Error::Decode { table: self.feed.table.clone(), source: Box::new(source) })?;
+        change.added.retain(|new| !names.contains(&new.name.as_str()));
+        change.columns = self.decoder.columns();
         Ok(())
     }
 

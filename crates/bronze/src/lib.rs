@@ -45,6 +45,7 @@ mod run_files;
 mod run_kafka;
 mod source;
 mod tally;
+mod unshown;
 mod widen;
 mod writing;
 

@@ -200,6 +200,23 @@ impl Decoder {
         self.shown = resume.before_images.as_ref().map(Shown::resumed).unwrap_or_default();
     }
 
+    /// Forgets columns, as if no record had shown them: a later one that does adds them again. Positions, the epoch and what the table
+    /// has shown of before-images stay. `feed` is the one that this decoder is of.
+    ///
+    /// # Errors
+    /// As [`Decoder::new`].
+    pub fn forget(&mut self, feed: &SourceFeed, names: &[&str]) -> Result<(), Error> {
+        let columns = self.columns().into_iter().filter(|column| !names.contains(&column.name.as_str())).collect();
+        let mut fresh = Self::new(feed)?;
+        fresh.resume(Resume { columns, ..Resume::default() });
+        fresh.tracks = std::mem::take(&mut self.tracks);
+        fresh.shown = std::mem::take(&mut self.shown);
+        fresh.csv = std::mem::replace(&mut self.csv, Csv::new(&tributary_specs::CsvOptions::default()));
+        fresh.deletes_are_rows = self.deletes_are_rows;
+        *self = fresh;
+        Ok(())
+    }
+
     /// Names the fields of the CSV records that follow (a file's header line); needed for `Decode::Csv` with a header,
     /// at the start of each file.
     ///

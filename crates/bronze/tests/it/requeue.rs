@@ -14,19 +14,20 @@ use crate::world::{World, feed, json_lines, record};
 
 /// A change of MySQL's `stock`, as Debezium sends it: offset 1 is the code that no integer holds, between two that are.
 fn change(offset: i64, code: &Value) -> String {
+    change_of(offset, &json!({"id": offset + 1, "code": code}))
+}
+
+/// The same of a whole row.
+pub fn change_of(offset: i64, row: &Value) -> String {
     let source = json!({
         "connector": "mysql", "name": "inv", "db": "inv", "table": "stock", "file": "bin.000007", "pos": 10 * (offset + 1), "row": 0,
         "server_id": 1, "ts_ms": 1_770_112_800_000_i64 + offset, "snapshot": "false",
     });
-    record(
-        "inv.stock",
-        offset,
-        &json!({"before": null, "after": {"id": offset + 1, "code": code}, "source": source, "op": "c", "ts_ms": 0}),
-    )
+    record("inv.stock", offset, &json!({"before": null, "after": row, "source": source, "op": "c", "ts_ms": 0}))
 }
 
 /// The feed with `code` declared as an integer.
-fn stock() -> SourceFeed {
+pub fn stock() -> SourceFeed {
     feed(json!({
         "name": "stock", "table": "bronze.stock", "decode": "debezium", "keys": ["id"], "schema_policy": "widen",
         "source": {"files": {"path": "in", "format": "kafka_jsonl"}},

@@ -4,6 +4,7 @@ use serde_json::json;
 use tributary_specs::{SchemaPolicy, SourceFeed};
 use tributary_testkit::captures;
 
+use crate::requeue::{change_of, stock};
 use crate::world::{BAD_INPUT, World, exit_of, feed, json_lines};
 
 fn policy(policy: SchemaPolicy) -> SourceFeed {
@@ -143,4 +144,33 @@ async fn a_column_that_only_quarantined_records_show_does_not_enter_the_table() 
     let done = tributary_bronze::requeue(&lake, &feed, None, false, &world.options()).await.unwrap();
     assert_eq!((done.records, done.rows), (2, 0));
     assert_eq!(lake.table(&feed.table).await.unwrap().unwrap().version(), table.version());
+}
+
+#[tokio::test]
+async fn a_column_that_only_quarantined_changes_show_does_not_enter_the_table() {
+    let world = World::new();
+    let feed = SourceFeed { schema_policy: SchemaPolicy::Add, ..stock() };
+    let good = |offset: i64| change_of(offset, &json!({"id": offset, "code": 7}));
+    let bad = |offset: i64| change_of(offset, &json!({"id": offset, "code": "A-7", "typo": 1, "extra": 2}));
+    world.drop_file("in/1.jsonl", [good(0), bad(1), good(2)].concat()).await;
+    let report = world.run_one(&feed).await;
+    assert_eq!((report.rows_out, report.rows_quarantined), (2, 1));
+    assert!(!report.notes.iter().any(|note| note.contains("typo")), "{:?}", report.notes);
+    // in the same process, slice by slice: what was forgotten comes back with the first row that has it, positions go on
+    let mut options = world.options();
+    options.slice_records = 2;
+    let extra = change_of(6, &json!({"id": 6, "code": 7, "extra": 5}));
+    world.drop_file("in/2.jsonl", [good(3), bad(4), good(5), extra, good(0)].concat()).await;
+    let report = world.run_with(std::slice::from_ref(&feed), &options).await.remove(0);
+    assert_eq!((report.error, report.rows_out, report.rows_quarantined), (None, 4, 1));
+    let rows = world.columns("bronze.stock", &["_offset", "id", "extra"]).await;
+    let expected =
+        [json!([0, 0, null]), json!([0, 0, null]), json!([2, 2, null]), json!([3, 3, null]), json!([5, 5, null]), json!([6, 6, 5])];
+    assert_eq!(rows, expected);
+    let table = world.lake().table(&feed.table).await.unwrap().unwrap();
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).filter(|name| !name.starts_with('_')).collect();
+    assert_eq!(names, ["id", "code", "extra"]);
+    let before = table.columns().iter().find(|column| column.name == "_before").unwrap();
+    let tributary_specs::DataType::Struct(fields) = &before.data_type else { panic!("{before:?}") };
+    assert_eq!(fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["id", "code", "extra"]);
 }
