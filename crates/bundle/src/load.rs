@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Dataset};
 use crate::check::Stage;
 use crate::error::Error;
 use crate::fault::{Fault, Faults};
@@ -203,6 +203,16 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
         pipelines.insert(key.to_owned(), pipeline);
     }
     let jobs = parts("jobs").map(|(key, node)| (key.to_owned(), Job::of(key, node, &|node| sources.path_of(node)))).collect();
+    datasets.extend(feeds.iter().map(|(feed, at)| Dataset {
+        name: feed.table.to_string(),
+        kind: "feed".to_owned(),
+        reads: vec![feed.name.clone()],
+        keys: feed.keys.clone(),
+        file: sources.files().shown(at.file).to_owned(),
+        line: at.line as usize,
+        column: at.column as usize,
+        ..Dataset::default()
+    }));
     let text = |keys: &[&str]| root.find(keys).and_then(Node::scalar).unwrap_or_default().to_owned();
     let bundle = Bundle {
         name: text(&["bundle", "name"]),

@@ -37,7 +37,8 @@ fn a_pipelines_sql_becomes_datasets_and_specs_with_the_feeds_it_reads() {
         datasets,
         [
             ("main.gold.revenue", "materialized view", "main.silver.orders".to_owned()),
-            ("main.silver.orders", "streaming table", "main.bronze.orders".to_owned())
+            ("main.silver.orders", "streaming table", "main.bronze.orders".to_owned()),
+            ("bronze.orders", "feed", "orders".to_owned()),
         ]
     );
     let orders = &loaded.bundle.datasets[1];
