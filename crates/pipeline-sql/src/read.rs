@@ -32,7 +32,7 @@ pub(crate) struct Defined {
 }
 
 /// Datasets and flows of a pipeline at most.
-const DATASETS_MAX: usize = 4000;
+const DATASETS_MAX: usize = 2000;
 
 /// Words of an unread statement among which the name of what it defines is.
 const HEAD_WORDS: usize = 14;

@@ -1,18 +1,25 @@
 //! Text that nobody means: refused in less than a second, without a panic, without much memory.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tributary_pipeline_sql::{Parsed, SqlFile};
 
 use crate::{faults, read};
 
-/// A debug build on a busy machine; a release build needs a twentieth.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time on the processor in a debug build; a release build needs a twentieth.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long this thread has been on a processor, whatever else the machine does.
+fn on_processor() -> Duration {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(told.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or_default())
+}
 
 fn quickly(what: &str, text: &str) -> Parsed {
-    let begin = Instant::now();
+    let begin = on_processor();
     let parsed = read(text);
-    assert!(begin.elapsed() < PATIENCE, "{what}: {:?}", begin.elapsed());
+    let took = on_processor().saturating_sub(begin);
+    assert!(took < PATIENCE, "{what}: {took:?}");
     parsed
 }
 
@@ -113,9 +120,9 @@ fn a_megabyte_is_read_or_refused() {
 #[test]
 fn many_datasets_that_read_each_other_are_put_in_order() {
     let chain: String =
-        (0..2000).map(|n| format!("CREATE MATERIALIZED VIEW m{n} AS SELECT * FROM m{} JOIN m{};\n", n + 1, n + 2)).collect();
+        (0..1000).map(|n| format!("CREATE MATERIALIZED VIEW m{n} AS SELECT * FROM m{} JOIN m{};\n", n + 1, n + 2)).collect();
     quickly("a chain", &chain);
-    let ring = format!("{chain}CREATE MATERIALIZED VIEW m2000 AS SELECT * FROM m0;");
+    let ring = format!("{chain}CREATE MATERIALIZED VIEW m1000 AS SELECT * FROM m0;");
     let parsed = quickly("a ring", &ring);
     assert!(faults(&parsed).iter().any(|fault| fault.contains("PS0020")));
     let doubling: String =
