@@ -67,7 +67,10 @@ impl<'a> Crew<'a> {
 
     /// Starts a process.
     pub fn begin(&mut self, role: &'static str, name: &str) -> Result<()> {
-        self.processes.push((self.start)(role, name)?);
+        // under which it comes back, too
+        let mut process = (self.start)(role, name)?;
+        process.role = role;
+        self.processes.push(process);
         Ok(())
     }
 

@@ -53,18 +53,27 @@ fn all(arguments: &[String]) -> Result<bool> {
     let length = Duration::try_from_secs_f64(minutes * 60.0).context("MINUTES is a length of time")?;
     let folder = std::env::temp_dir().join(format!("tributary-soak-{}", std::process::id()));
     let soak = Soak::new(&folder, seed, without.map(String::as_str))?;
-    let Soaked { changes, tally, optimized: [optimized, vectors, lost_races], appended, kills, pauses, found } =
+    let Soaked { changes, tally, optimized: [optimized, vectors, lost_races], appended: [appended, foreign], kills, pauses, found } =
         block_on(soak.run(length, seed)).inspect_err(|_| println!("everything is kept in {}", folder.display()))?;
 
     found.lines.iter().chain(&found.feeds).for_each(|line| println!("{line}"));
     tally.failed.iter().for_each(|failed| println!("failed: {failed}"));
     println!("{kills} kills, {pauses} pauses; seed {seed}");
     println!(
-        "{appended} rows appended by others; {optimized} optimizations ({vectors} of deletion vectors), {lost_races} that lost a race"
+        "{appended} rows appended by others, {foreign} by delta-rs; {optimized} optimizations ({vectors} of deletion vectors), {lost_races} that lost a race"
     );
     println!("at most {} races lost in one run of one table, {} runs gave way to another", tally.conflicts_max, tally.gave_way);
-    let tried =
-        [changes as u64, tally.runs, tally.conflicts, kills.into(), pauses.into(), appended as u64, optimized as u64, vectors as u64];
+    let tried = [
+        changes as u64,
+        tally.runs,
+        tally.conflicts,
+        kills.into(),
+        pauses.into(),
+        appended as u64,
+        foreign as u64,
+        optimized as u64,
+        vectors as u64,
+    ];
     let tried = tried.iter().all(|count| *count > 0);
     if !tried {
         println!("too little happened to prove anything: give it more time");

@@ -90,8 +90,10 @@ pub async fn run(warehouse: &Path, journal: &Journal, foreign: bool) -> Result<(
             let table = open_foreign(warehouse, silver.name).await?;
             let rows = Frame::from_rows(foreign_schema(), &rows).into_batch();
             journal.add(&intention)?;
-            table.write([rows]).with_save_mode(SaveMode::Append).await.context("delta-rs appends")?;
-            journal.add(&Entry::Done)?;
+            // delta-rs refuses an append next to a commit that removes rows, and may be wrong about what became of it: nobody knows
+            if table.write([rows]).with_save_mode(SaveMode::Append).await.is_ok() {
+                journal.add(&Entry::Done)?;
+            }
         } else if let Some(table) = table(&lake(warehouse)?, silver.name).await? {
             let schema = table.schema();
             let fields: Vec<Field> = columns(silver.kind)
@@ -107,7 +109,7 @@ pub async fn run(warehouse: &Path, journal: &Journal, foreign: bool) -> Result<(
             ensure!(matches!(outcome, CommitOutcome::Committed { .. }), "an append to {} ended with {outcome:?}", silver.name);
             journal.add(&Entry::Done)?;
         }
-        tokio::time::sleep(Duration::from_millis(200 + random.below(1000))).await;
+        tokio::time::sleep(Duration::from_millis(100 + random.below(400))).await;
     }
 }
 

@@ -45,7 +45,9 @@ const CREW: [(&str, &str); 7] = [
 /// Faults of any process; stopped ones may sleep through several runs of others.
 const FAULTS: Faults = Faults { kills: 55, pauses: 45, pause: Duration::from_millis(300)..Duration::from_secs(6) };
 /// How often a file of changes is dropped.
-const DROP_EVERY: Duration = Duration::from_millis(250);
+const DROP_EVERY: Duration = Duration::from_millis(500);
+/// How soon a continuous process ends when it is asked to.
+const END_WITHIN: Duration = Duration::from_secs(20);
 /// How long the last runs may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -58,8 +60,8 @@ pub struct Soaked {
     pub tally: Tally,
     /// Optimizations, those of files with deletion vectors among them, and those that lost a race.
     pub optimized: [usize; 3],
-    /// Rows others appended for certain.
-    pub appended: usize,
+    /// Rows appended for certain, through our `lake` and through delta-rs.
+    pub appended: [usize; 2],
     /// Processes killed.
     pub kills: u32,
     /// Processes stopped and continued.
@@ -129,7 +131,10 @@ impl Soak {
             changes: self.changes.made(),
             tally: self.tally,
             optimized,
-            appended: appends.certain.values().map(Vec::len).sum(),
+            appended: [false, true].map(|foreign| {
+                let tables = tables::SILVER.iter().filter(|silver| silver.foreign == foreign);
+                tables.filter_map(|silver| appends.certain.get(silver.name)).map(Vec::len).sum()
+            }),
             kills: crew.kills,
             pauses: crew.pauses,
             found,
@@ -144,7 +149,7 @@ impl Soak {
             } else {
                 self.tally.failed.push(format!("{} ended by itself with {status}\n{}", process.name, process.last_words()));
             }
-            crew.begin(role_of(&process), &process.name)?;
+            crew.begin(process.role, &process.name)?;
         }
         Ok(())
     }
@@ -157,16 +162,20 @@ impl Soak {
     /// Ends everybody, and takes what is left.
     fn finish(&mut self, crew: &mut Crew<'_>) -> Result<()> {
         self.changes.drop_the_rest(&self.folder.join("raw/changes"))?;
-        for mut process in crew.processes.drain(..) {
+        // those that only get in the way first
+        let (others, layers): (Vec<Process>, Vec<Process>) = crew.processes.drain(..).partition(|process| process.role == "soak");
+        drop(others);
+        for mut process in layers {
             match process.role {
-                "bronze" | "silver" if process.name != "silver-0" && process.name != "silver-1" => {
-                    process.terminate(Duration::from_secs(20))?
+                "bronze" | "stream" => {
+                    if let Err(error) = process.terminate(END_WITHIN) {
+                        self.tally.failed.push(format!("{error:#}"));
+                    }
                 }
-                "silver" => {
+                _ => {
                     let status = process.wait(PATIENCE)?;
                     self.ended(&process.name, status);
                 }
-                _ => process.kill()?,
             }
         }
         for layer in ["bronze", "silver"] {
@@ -187,11 +196,6 @@ impl Soak {
         }
         Ok(())
     }
-}
-
-/// The role under which a process is started again.
-fn role_of(process: &Process) -> &'static str {
-    CREW.iter().find(|(_, name)| *name == process.name).map_or(process.role, |(role, _)| role)
 }
 
 fn report(folder: &Path, name: &str) -> PathBuf {

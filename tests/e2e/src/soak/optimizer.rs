@@ -36,13 +36,14 @@ pub async fn run(warehouse: &Path, journal: &Journal) -> Result<()> {
     let state = SILVER.iter().map(|silver| silver.name.replacen("silver", "_state", 1));
     let names: Vec<String> = std::iter::once(BRONZE.to_owned()).chain(silver).chain(state).collect();
     loop {
-        let name = &names[random.index(names.len())];
+        // most often where the others are at work
+        let name = if random.chance(60) { SILVER[random.index(SILVER.len())].name } else { &names[random.index(names.len())] };
         if let Some(table) = table(&lake(warehouse)?, name).await?
             && let Some(entry) = optimize(&table, &mut random).await.with_context(|| format!("optimizing {name}"))?
         {
             journal.add(&entry)?;
         }
-        tokio::time::sleep(Duration::from_millis(random.below(800))).await;
+        tokio::time::sleep(Duration::from_millis(random.below(200))).await;
     }
 }
 
