@@ -42,7 +42,7 @@ pub use inputs::Inputs;
 pub use origin::Origin;
 pub use reference::{env_example, settings_page, toml_example};
 pub use registry::{REGISTRY, Settings};
-pub use resolve::{Loaded, Warning, load};
+pub use resolve::{Loaded, Warning, load, load_beside_bundle};
 pub use setting::{Group, Program, Reach, Setting};
 pub use tributary_fault::nearest;
 pub use value::{ByteSize, Kind, Layer, Location, LogFormat, Name, Offsets, OnGap, Output, Properties};

@@ -146,6 +146,15 @@ impl fmt::Display for Warning {
 /// `inputs.folder`: `--env-file` instead of `.env`, `--config` instead of `tributary.toml`; no other folder is looked into.
 /// Every problem of every source is in the [`Refusal`].
 pub fn load(program: Program, matches: &ArgMatches, inputs: &Inputs) -> Result<Loaded, Refusal> {
+    weigh(program, matches, inputs, false)
+}
+
+/// As [`load`] where a bundle has targets, too: one that the settings file has no table for is left to the bundle.
+pub fn load_beside_bundle(program: Program, matches: &ArgMatches, inputs: &Inputs) -> Result<Loaded, Refusal> {
+    weigh(program, matches, inputs, true)
+}
+
+fn weigh(program: Program, matches: &ArgMatches, inputs: &Inputs, beside_bundle: bool) -> Result<Loaded, Refusal> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     let command_line = arguments::source(program, matches);
@@ -161,7 +170,9 @@ pub fn load(program: Program, matches: &ArgMatches, inputs: &Inputs) -> Result<L
         Some(text) => file::parse(&config_file.name, &text, &mut errors),
         None => file::FileSettings::default(),
     };
-    let target = chosen_target(&[&command_line, &environment, &dotenv, &file.general], &config_file.name, &mut file.targets, &mut errors);
+    let mut unknown = Vec::new();
+    let target = chosen_target(&[&command_line, &environment, &dotenv, &file.general], &config_file.name, &mut file.targets, &mut unknown);
+    errors.extend(unknown.into_iter().filter(|_| !beside_bundle));
 
     let resolved = Resolved::of([command_line, environment, dotenv, target, file.general]);
     let settings = Settings::read(&resolved, &mut errors);

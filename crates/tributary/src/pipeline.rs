@@ -62,6 +62,21 @@ impl Pipeline {
         PipelineBuilder { pipeline: Self { spec, ..Self::default() } }.build()
     }
 
+    /// A pipeline from specs that something else has read, such as the SQL of a bundle.
+    ///
+    /// # Errors
+    /// [`Error::Spec`] with every problem found.
+    ///
+    /// ```
+    /// use tributary::Pipeline;
+    /// let read = Pipeline::from_yaml(&[("shop.yml", "name: shop\nfeeds: []\n")])?;
+    /// assert_eq!(Pipeline::from_spec(read.spec().clone())?.spec().name, "shop");
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    pub fn from_spec(spec: tributary_specs::Pipeline) -> Result<Self, Error> {
+        PipelineBuilder { pipeline: Self { spec, ..Self::default() } }.build()
+    }
+
     /// The declarative part, sources of gold queries filled in.
     ///
     /// ```

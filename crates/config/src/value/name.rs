@@ -9,6 +9,11 @@ use super::{Kind, NotOfKind, Parse, quoted};
 pub struct Name(String);
 
 impl Name {
+    /// A name from elsewhere, such as a bundle; none where the text cannot be one.
+    pub fn of(text: &str) -> Option<Self> {
+        <Self as Parse>::parse(text).ok()
+    }
+
     /// The name as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
