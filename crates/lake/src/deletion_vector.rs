@@ -11,6 +11,10 @@ use crate::{DeletionVector, Result};
 /// # Errors
 /// [`crate::Error::Log`] when the vector is none, or marks another number of rows than the log says; store errors.
 pub(crate) async fn rows(log: &Log, vector: &DeletionVector) -> Result<RoaringTreemap> {
+    let is_in_file = vector.storage_type != "i";
+    if is_in_file && let Some(kept) = log.kept.vector(&vector.path_or_inline_dv, vector.offset) {
+        return Ok(kept.as_ref().clone());
+    }
     let DeletionVector { storage_type, path_or_inline_dv, offset, size_in_bytes, rows } = vector.clone();
     let failed = |error| kernel_error(&log.table, error);
     let storage: DeletionVectorStorageType = storage_type.parse().map_err(failed)?;
@@ -19,8 +23,11 @@ pub(crate) async fn rows(log: &Log, vector: &DeletionVector) -> Result<RoaringTr
     let (engine, url) = (log.delta.engine(None), log.url.clone());
     let read = tokio::task::spawn_blocking(move || descriptor.read(engine.storage_handler(), &url)).await;
     let deleted = read.map_err(|error| log.unreadable(error.to_string()))?.map_err(failed)?;
-    match deleted.len() == rows {
-        true => Ok(deleted),
-        false => Err(log.unreadable(format!("a deletion vector marks {} rows, the log says {rows}", deleted.len()))),
+    if deleted.len() != rows {
+        return Err(log.unreadable(format!("a deletion vector marks {} rows, the log says {rows}", deleted.len())));
     }
+    if is_in_file {
+        log.kept.keep_vector(&vector.path_or_inline_dv, vector.offset, &deleted);
+    }
+    Ok(deleted)
 }

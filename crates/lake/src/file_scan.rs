@@ -65,17 +65,25 @@ impl FileScan {
     }
 
     pub(crate) fn reader(&self) -> Result<StoredFile> {
-        Ok(StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size })
+        Ok(StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size, kept: Some(Arc::clone(&self.log.kept)) })
     }
 
-    /// The file's footer.
+    /// The file's footer. One with its page index is looked into again and again, and kept.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub(crate) async fn metadata(&self, page_index: PageIndexPolicy) -> Result<ArrowReaderMetadata> {
+        let mut reader = self.reader()?;
+        if let Some(known) = self.log.kept.footer(&reader.place) {
+            return Ok(known);
+        }
         let options = ArrowReaderOptions::new().with_page_index_policy(page_index);
-        let metadata = ArrowReaderMetadata::load_async(&mut self.reader()?, options).await.map_err(|error| self.failed(error))?;
-        in_microseconds(metadata).map_err(|error| self.failed(error))
+        let metadata = ArrowReaderMetadata::load_async(&mut reader, options).await.map_err(|error| self.failed(error))?;
+        let metadata = in_microseconds(metadata).map_err(|error| self.failed(error))?;
+        if page_index != PageIndexPolicy::Skip {
+            self.log.kept.keep_footer(&reader.place, &metadata);
+        }
+        Ok(metadata)
     }
 
     /// The rows of a selection, whatever [`Self::rows`] says; all without one.

@@ -17,8 +17,10 @@ use uuid::Uuid;
 
 use crate::constraints::Rules;
 use crate::create::{self, Follow, Weight};
+use crate::kept::Kept;
 use crate::log::Log;
 use crate::log_cache::LogCache;
+use crate::snapshot::Snapshot;
 use crate::{Clock, CommitOutcome, Error, Ids, RandomIds, Result, Stores, SystemClock, Table, action, transact};
 
 /// How a lake behaves.
@@ -32,7 +34,8 @@ pub struct LakeOptions {
     pub ids: Arc<dyn Ids>,
     /// How often one [`Table::commit`] tries a next version before it gives up as conflicted.
     pub attempts_max: u32,
-    /// Bytes that all queries in sessions of the lake may hold together before they spill.
+    /// Bytes that all queries in sessions of the lake may hold together before they spill; an eighth of it may be what is kept of
+    /// tables from one batch to the next.
     pub memory_limit: usize,
     /// Where queries spill to; the system's temporary folder by default.
     pub spill_path: Option<std::path::PathBuf>,
@@ -77,7 +80,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Tables under one root. Cheap to clone; clones share the store, the log cache, the memory limit and the clock.
+/// Tables under one root. Cheap to clone; clones share the store, what is kept of tables, the memory limit and the clock.
 #[derive(Debug, Clone)]
 pub struct Lake {
     inner: Arc<Inner>,
@@ -86,11 +89,16 @@ pub struct Lake {
 #[derive(Debug)]
 struct Inner {
     stores: Stores,
+    log_cache: LogCache,
     /// The lake's store with immutable log objects cached.
     cached: Arc<dyn ObjectStore>,
+    kept: Arc<Kept>,
     runtime: Arc<RuntimeEnv>,
     options: LakeOptions,
 }
+
+/// The part of the memory that may hold what is kept between batches.
+const KEPT_PART: usize = 8;
 
 /// How often `create` looks again when others create, upgrade or commit at the same time.
 const TRIES: u32 = 10;
@@ -101,7 +109,8 @@ impl Lake {
     /// # Errors
     /// [`Error::Root`] when the spill folder cannot be used.
     pub fn open(stores: Stores, options: LakeOptions) -> Result<Self> {
-        let cached: Arc<dyn ObjectStore> = Arc::new(LogCache::new(stores.store(), options.log_cache_bytes));
+        let log_cache = LogCache::new(stores.store(), options.log_cache_bytes);
+        let cached: Arc<dyn ObjectStore> = Arc::new(log_cache.clone());
         let spill = match &options.spill_path {
             Some(path) => DiskManagerMode::Directories(vec![path.clone()]),
             None => DiskManagerMode::OsTmpDirectory,
@@ -111,7 +120,8 @@ impl Lake {
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
             .build_arc()?;
         runtime.register_object_store(stores.root(), Arc::clone(&cached));
-        Ok(Self { inner: Arc::new(Inner { stores, cached, runtime, options }) })
+        let kept = Arc::new(Kept::new(options.memory_limit / KEPT_PART, &runtime.memory_pool));
+        Ok(Self { inner: Arc::new(Inner { stores, log_cache, cached, kept, runtime, options }) })
     }
 
     /// The latest snapshot of a table, or none when there is no such table.
@@ -120,8 +130,40 @@ impl Lake {
     /// [`Error::Unsupported`] when the table needs a feature this program does not know; store errors.
     pub async fn table(&self, name: &TableName) -> Result<Option<Table>> {
         let log = self.log(name)?;
-        let opened = log.open(None, None).await?;
-        opened.map(|opened| Table::new(self.clone(), log, opened)).transpose()
+        if let Some(known) = self.inner.kept.snapshot(name) {
+            if let Some(table) = self.newer(&log, &known).await? {
+                return Ok(Some(table));
+            }
+            self.inner.kept.forget_snapshot(name);
+            self.inner.log_cache.forget(&log.root);
+        }
+        let Some(opened) = log.open(None).await? else { return Ok(None) };
+        let table = Table::new(self.clone(), log, Arc::new(Snapshot::new(name, opened)?));
+        // By its last commit file a snapshot is known again.
+        if matches!(table.log().read(table.version()).await, Ok(Some(_))) {
+            table.keep();
+        }
+        Ok(Some(table))
+    }
+
+    /// The latest snapshot of a table of which one is known; none where that one is no longer part of the table.
+    pub(crate) async fn newer(&self, log: &Log, known: &Arc<Snapshot>) -> Result<Option<Table>> {
+        if !self.inner.log_cache.is_still_there(&log.path(known.state.version)).await {
+            return Ok(None);
+        }
+        let Some((opened, commits)) = log.advanced(&known.state).await else { return Ok(None) };
+        let checkpoint = opened.kernel.log_segment().checkpoint_version;
+        let snapshot = match commits.is_empty() && checkpoint == known.state.checkpoint_version() {
+            true => Arc::clone(known),
+            false => Arc::new(known.followed_by(&log.table, opened, commits)?),
+        };
+        let table = Table::new(self.clone(), log.clone(), snapshot);
+        table.keep();
+        Ok(Some(table))
+    }
+
+    pub(crate) fn kept(&self) -> &Kept {
+        &self.inner.kept
     }
 
     /// The latest version of a table, or none when there is no such table. From a known version on only the commits after it are
@@ -264,6 +306,11 @@ impl Lake {
         SessionContext::new_with_config_rt(config, Arc::clone(&self.inner.runtime))
     }
 
+    /// Bytes that are kept of its tables from one batch to the next: snapshots, footers, Bloom filters, deletion vectors.
+    pub fn kept_bytes(&self) -> usize {
+        self.inner.kept.bytes()
+    }
+
     /// The clock of the lake.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.inner.options.clock)
@@ -305,6 +352,6 @@ impl Lake {
     }
 
     fn log(&self, name: &TableName) -> Result<Log> {
-        Log::new(name.clone(), self.url(name)?, Arc::clone(&self.inner.cached))
+        Log::new(name.clone(), self.url(name)?, Arc::clone(&self.inner.cached), Arc::clone(&self.inner.kept))
     }
 }

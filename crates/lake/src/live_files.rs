@@ -133,9 +133,12 @@ impl<'a> Rows<'a> {
             let longs = self.constants.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
             longs.is_valid(row).then(|| longs.value(row))
         };
-        let tracking = RowTracking { base_row_id: long("baseRowId"), default_row_commit_version: long("defaultRowCommitVersion") };
-        (tracking.base_row_id.is_some() || tracking.default_row_commit_version.is_some()).then_some(tracking)
+        tracking(long("baseRowId"), long("defaultRowCommitVersion"))
     }
+}
+
+fn tracking(base_row_id: Option<i64>, default_row_commit_version: Option<i64>) -> Option<RowTracking> {
+    (base_row_id.is_some() || default_row_commit_version.is_some()).then_some(RowTracking { base_row_id, default_row_commit_version })
 }
 
 /// The entries of a map of texts.
@@ -159,7 +162,7 @@ pub(crate) fn of_add(add: &Add, state: &State, table: &TableName) -> DataFile {
         modified_ms: add.modification_time,
         stats: crate::stats_read::of_file(add.stats.as_deref(), &add.partition_values, &state.schema, table),
         deletion_vector: add.deletion_vector.clone(),
-        row_tracking: None,
+        row_tracking: tracking(add.base_row_id, add.default_row_commit_version),
         said: Said {
             stats: add.stats.as_deref().map(Arc::from),
             tags: add.tags.clone(),

@@ -21,6 +21,8 @@ use tributary_specs::TableName;
 use url::Url;
 
 use crate::action::{self, Action, Metadata, Protocol};
+use crate::kept::Kept;
+use crate::state::State;
 use crate::{Error, Result, protocol};
 
 /// The log of one table in the lake's store.
@@ -34,6 +36,8 @@ pub(crate) struct Log {
     /// The table's root in `store`.
     pub root: Path,
     pub delta: LogStoreRef,
+    /// What the lake keeps between batches.
+    pub kept: Arc<Kept>,
 }
 
 /// What the log says at one version, files left out.
@@ -48,6 +52,22 @@ pub(crate) struct Opened {
     pub domains: BTreeMap<String, String>,
 }
 
+impl Opened {
+    fn follow(&mut self, action: &Action) {
+        match action {
+            Action::Protocol(protocol) => self.protocol = protocol.clone(),
+            Action::Metadata(metadata) => self.metadata = metadata.as_ref().clone(),
+            Action::Txn(txn) => _ = self.progress.insert(txn.app_id.clone(), txn.version),
+            Action::DomainMetadata(domain) if domain.removed => _ = self.domains.remove(&domain.domain),
+            Action::DomainMetadata(domain) => _ = self.domains.insert(domain.domain.clone(), domain.configuration.clone()),
+            Action::CommitInfo(_) | Action::Add(_) | Action::Remove(_) | Action::Cdc(_) => {}
+        }
+    }
+}
+
+/// Commits that are read one by one; of more the log is read as a whole.
+const COMMITS_MAX: u64 = 64;
+
 /// Which versions of a table can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Versions {
@@ -60,21 +80,46 @@ pub(crate) struct Versions {
 }
 
 impl Log {
-    pub(crate) fn new(table: TableName, url: Url, store: Arc<dyn ObjectStore>) -> Result<Self> {
+    pub(crate) fn new(table: TableName, url: Url, store: Arc<dyn ObjectStore>, kept: Arc<Kept>) -> Result<Self> {
         let root = Path::from_url_path(url.path()).map_err(|error| Error::Root { root: url.to_string(), reason: error.to_string() })?;
         let prefixed = Arc::new(PrefixStore::new(Arc::clone(&store), root.clone()));
         let delta = default_logstore(prefixed, Arc::clone(&store), &url, &StorageConfig::default());
-        Ok(Self { table, url, store, root, delta })
+        Ok(Self { table, url, store, root, delta, kept })
     }
 
-    /// The snapshot of `version` or the latest; none when there is no table. `base` spares work when it is an earlier snapshot.
-    pub(crate) async fn open(&self, version: Option<u64>, base: Option<SnapshotRef>) -> Result<Option<Opened>> {
+    /// The snapshot of `version` or the latest; none when there is no table.
+    pub(crate) async fn open(&self, version: Option<u64>) -> Result<Option<Opened>> {
         let (url, engine, table) = (self.url.clone(), self.delta.engine(None), self.table.clone());
-        let opened = tokio::task::spawn_blocking(move || open(&table, url, engine.as_ref(), version, base)).await;
+        let opened = tokio::task::spawn_blocking(move || open(&table, url, engine.as_ref(), version)).await;
         match opened.map_err(|error| self.unreadable(error.to_string()))? {
             Err(error @ Error::Log { .. }) => Err(self.diagnosed(error).await),
             other => other,
         }
+    }
+
+    /// What the log says after the commits behind `base`, and those commits, oldest first; none where `base` does not lead to what is
+    /// there, or by too many commits.
+    pub(crate) async fn advanced(&self, base: &State) -> Option<(Opened, Vec<Vec<Action>>)> {
+        let (engine, kernel) = (self.delta.engine(None), Arc::clone(&base.kernel));
+        let built = tokio::task::spawn_blocking(move || Snapshot::builder_from(kernel).build(engine.as_ref())).await;
+        let kernel = built.ok()?.ok()?;
+        if kernel.version() - base.version > COMMITS_MAX {
+            return None;
+        }
+        let mut opened = Opened {
+            protocol: base.protocol.clone(),
+            metadata: base.metadata.clone(),
+            progress: base.progress.clone(),
+            domains: base.domains.clone(),
+            kernel,
+        };
+        let mut commits = Vec::new();
+        for version in base.version + 1..=opened.kernel.version() {
+            let actions = self.actions(version).await.ok()??;
+            actions.iter().for_each(|action| opened.follow(action));
+            commits.push(actions);
+        }
+        Some((opened, commits))
     }
 
     /// A log that the kernel cannot read may need something that it does not know: then that is said, by name.
@@ -103,7 +148,8 @@ impl Log {
         Error::Log { table: self.table.clone(), reason }
     }
 
-    fn path(&self, version: u64) -> Path {
+    /// Where the commit file of a version is.
+    pub(crate) fn path(&self, version: u64) -> Path {
         self.root.clone().join("_delta_log").join(format!("{version:020}.json"))
     }
 
@@ -194,12 +240,9 @@ impl Log {
 }
 
 /// Reads what the log says, in a thread that may block.
-fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>, base: Option<SnapshotRef>) -> Result<Option<Opened>> {
+fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>) -> Result<Option<Opened>> {
     let failed = |error| kernel_error(table, error);
-    let mut builder = match base {
-        Some(base) => Snapshot::builder_from(base),
-        None => Snapshot::builder_for(url),
-    };
+    let mut builder = Snapshot::builder_for(url);
     if let Some(version) = version {
         builder = builder.at_version(version);
     }

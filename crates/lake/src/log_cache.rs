@@ -3,7 +3,7 @@
 //! The library fetches one checkpoint in eleven ranges and every commit twice or thrice. Commits and checkpoints never change
 //! once they are there, so they are fetched whole, once, and ranges are served from memory. Everything else (data files,
 //! `_last_checkpoint`, listings, writes) goes through untouched. An object deleted or written through this store leaves the
-//! cache at once; one replaced by another process at the same path is not noticed: tables are not re-created under a running one.
+//! cache at once. A table made again by another process at the same path is noticed by [`LogCache::is_still_there`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,7 +17,7 @@ use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
     Attributes, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
 /// A store whose commits and checkpoints are read once.
@@ -51,6 +51,21 @@ impl LogCache {
 
     fn objects(&self) -> MutexGuard<'_, Objects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the object that was fetched is still what the store has at its path; no when it was not fetched, or is no longer kept.
+    pub(crate) async fn is_still_there(&self, path: &Path) -> bool {
+        let known = self.objects().get(path).map(|object| object.meta);
+        let Some(known) = known else { return false };
+        let is_it = |found: &ObjectMeta| (found.size, &found.e_tag, found.last_modified) == (known.size, &known.e_tag, known.last_modified);
+        self.inner.head(path).await.is_ok_and(|found| is_it(&found))
+    }
+
+    /// Forgets everything below a path.
+    pub(crate) fn forget(&self, below: &Path) {
+        let mut objects = self.objects();
+        let of_path: Vec<Path> = objects.by_path.keys().filter(|path| path.prefix_matches(below)).cloned().collect();
+        of_path.iter().for_each(|path| objects.remove(path));
     }
 
     /// The object from memory, or fetched whole and kept; none when it is not for the cache or too big for it.
@@ -219,7 +234,6 @@ impl ObjectStore for LogCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use object_store::ObjectStoreExt;
     use object_store::memory::InMemory;
     use tributary_testkit::FaultyStore;
 

@@ -36,9 +36,9 @@ pub(crate) struct Marked {
 /// [`Error::Malformed`] for marks of rows that are not live, or of a file whose rows nobody counted; store errors.
 pub(crate) async fn write(table: &Table, marks: &[RowMarks]) -> Result<Vec<Marked>> {
     let id = table.lake().new_id();
+    let mut in_files = Vec::new();
     let (mut bytes, mut marked) = (Vec::new(), Vec::with_capacity(marks.len()));
     let mut writer = StreamingDeletionVectorWriter::new(&mut bytes);
-    let mut in_file = false;
     for marks in marks {
         let before = match &marks.file.deletion_vector {
             Some(vector) => deletion_vector::rows(table.log(), vector).await?,
@@ -50,9 +50,10 @@ pub(crate) async fn write(table: &Table, marks: &[RowMarks]) -> Result<Vec<Marke
             Some(all) if all == rows.len() => None,
             _ if rows.serialized_size() <= INLINE_BYTES_MAX => Some(inline(&rows)),
             _ => {
-                in_file = true;
                 let count = rows.len();
+                let kept = rows.clone();
                 let written = writer.write_deletion_vector(Rows(rows)).map_err(|error| kernel_error(table.name(), error))?;
+                in_files.push((written.offset, kept));
                 Some(DeletionVector {
                     storage_type: "u".to_owned(),
                     path_or_inline_dv: z85(id.as_bytes()),
@@ -65,8 +66,9 @@ pub(crate) async fn write(table: &Table, marks: &[RowMarks]) -> Result<Vec<Marke
         marked.push(Marked { file, vector });
     }
     writer.finalize().map_err(|error| kernel_error(table.name(), error))?;
-    if in_file {
+    if !in_files.is_empty() {
         put(table, id, bytes).await?;
+        in_files.iter().for_each(|(offset, rows)| table.log().kept.keep_vector(&z85(id.as_bytes()), Some(*offset), rows));
     }
     Ok(marked)
 }

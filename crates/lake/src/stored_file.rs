@@ -13,6 +13,8 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
+use crate::kept::Kept;
+
 /// Bytes fetched from the end of a file at first: most footers fit, so that one request opens a file.
 const FOOTER_BYTES: u64 = 64 << 10;
 
@@ -22,11 +24,26 @@ pub(crate) struct StoredFile {
     pub store: Arc<dyn ObjectStore>,
     pub place: Path,
     pub size: Option<u64>,
+    /// Where single ranges are kept: outside of footers, Bloom filters alone are asked for one by one.
+    pub kept: Option<Arc<Kept>>,
+}
+
+impl StoredFile {
+    async fn range(&self, range: Range<u64>) -> object_store::Result<Bytes> {
+        if let Some(known) = self.kept.as_ref().and_then(|kept| kept.range(&self.place, &range)) {
+            return Ok(known);
+        }
+        let bytes = self.store.get_range(&self.place, range.clone()).await?;
+        if let Some(kept) = &self.kept {
+            kept.keep_range(&self.place, &range, &bytes);
+        }
+        Ok(bytes)
+    }
 }
 
 impl AsyncFileReader for StoredFile {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
-        async move { self.store.get_range(&self.place, range).await }.map_err(ParquetError::from).boxed()
+        self.range(range).map_err(ParquetError::from).boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
@@ -46,7 +63,8 @@ impl AsyncFileReader for StoredFile {
                     .with_column_index_policy(options.column_index_policy())
                     .with_offset_index_policy(options.offset_index_policy());
             }
-            Ok(Arc::new(reader.load_and_finish(self, size).await?))
+            let mut unkept = Self { store: Arc::clone(&self.store), place: self.place.clone(), size: Some(size), kept: None };
+            Ok(Arc::new(reader.load_and_finish(&mut unkept, size).await?))
         }
         .boxed()
     }

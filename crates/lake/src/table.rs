@@ -12,11 +12,11 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use tokio::sync::OnceCell;
 use tributary_specs::{Check, Column, TableName, TableSpec};
 
 use crate::action::Action;
-use crate::log::{Log, Opened};
+use crate::log::Log;
+use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::{
     Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, align, create, history, identity, live_files, provider, read_files,
@@ -68,8 +68,7 @@ pub struct Table {
 struct Inner {
     lake: Lake,
     log: Log,
-    state: State,
-    files: OnceCell<Vec<DataFile>>,
+    snapshot: Arc<Snapshot>,
 }
 
 impl fmt::Debug for Table {
@@ -79,9 +78,13 @@ impl fmt::Debug for Table {
 }
 
 impl Table {
-    pub(crate) fn new(lake: Lake, log: Log, opened: Opened) -> Result<Self> {
-        let state = State::new(&log.table, opened)?;
-        Ok(Self { inner: Arc::new(Inner { lake, log, state, files: OnceCell::new() }) })
+    pub(crate) fn new(lake: Lake, log: Log, snapshot: Arc<Snapshot>) -> Self {
+        Self { inner: Arc::new(Inner { lake, log, snapshot }) }
+    }
+
+    /// Keeps the snapshot for the next who opens the table.
+    pub(crate) fn keep(&self) {
+        self.lake().kept().keep_snapshot(self.name(), &self.inner.snapshot);
     }
 
     /// Its name.
@@ -99,18 +102,18 @@ impl Table {
     }
 
     pub(crate) fn state(&self) -> &State {
-        &self.inner.state
+        &self.inner.snapshot.state
     }
 
     /// The version of this snapshot.
     pub fn version(&self) -> u64 {
-        self.inner.state.version
+        self.state().version
     }
 
     /// Tells the table from every other one, also from one made again under its name: 63 bits of its metadata's id. Versions count
     /// within one identity.
     pub fn identity(&self) -> i64 {
-        identity::of(&self.inner.state.metadata.id)
+        identity::of(&self.state().metadata.id)
     }
 
     /// Whether rows can be written to it, to be asked before the work that would be in vain.
@@ -118,53 +121,53 @@ impl Table {
     /// # Errors
     /// [`Error::Unsupported`] when writing needs something this program does not know, by name.
     pub fn ensure_writable(&self) -> Result<()> {
-        self.inner.state.ensure_writable(self.name())
+        self.state().ensure_writable(self.name())
     }
 
     /// Whether a commit may mark rows as deleted ([`Commit::marks`]): the table has deletion vectors, and its property allows new ones.
     pub fn marks_rows(&self) -> bool {
-        self.inner.state.marks_rows()
+        self.state().marks_rows()
     }
 
     /// Its columns as Arrow types: timestamps in µs (`UTC` or without zone), text as `Utf8`, decimals as `Decimal128`. Fields carry
     /// what the log says of them as metadata.
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.inner.state.schema)
+        Arc::clone(&self.state().schema)
     }
 
     /// Its columns as declared, in order.
     pub fn columns(&self) -> &[Column] {
-        &self.inner.state.columns
+        &self.state().columns
     }
 
     /// Its CHECK constraints.
     pub fn checks(&self) -> &[Check] {
-        &self.inner.state.checks
+        &self.state().checks
     }
 
     /// Partition columns, in order.
     pub fn partition_columns(&self) -> &[String] {
-        &self.inner.state.metadata.partition_columns
+        &self.state().metadata.partition_columns
     }
 
     /// Clustering columns, in order; empty when it has none.
     pub fn cluster_columns(&self) -> &[String] {
-        &self.inner.state.cluster_columns
+        &self.state().cluster_columns
     }
 
     /// Table properties, constraints left out.
     pub fn properties(&self) -> &BTreeMap<String, String> {
-        &self.inner.state.properties
+        &self.state().properties
     }
 
     /// Whether commits tell what they do to rows.
     pub fn has_change_feed(&self) -> bool {
-        self.inner.state.is_on(create::CHANGE_FEED_ON)
+        self.state().is_on(create::CHANGE_FEED_ON)
     }
 
     /// Where a table of ours itself turns the change feed or deletion vectors on or off otherwise than declared; a run obeys the table.
     pub fn said_otherwise(&self, spec: &TableSpec) -> Vec<Difference> {
-        let said = create::said_otherwise(spec, &self.inner.state).into_iter();
+        let said = create::said_otherwise(spec, self.state()).into_iter();
         said.map(|(name, declared, found)| Difference {
             what: format!("property `{name}`"),
             declared: Some(declared.to_owned()),
@@ -175,12 +178,12 @@ impl Table {
 
     /// What catalogues show of it.
     pub fn comment(&self) -> Option<&str> {
-        self.inner.state.metadata.description.as_deref()
+        self.state().metadata.description.as_deref()
     }
 
     /// Every table feature that a writer must honour, sorted.
     pub fn features(&self) -> Vec<String> {
-        self.inner.state.features().into_iter().collect()
+        self.state().features().into_iter().collect()
     }
 
     /// The latest snapshot of the same table.
@@ -188,12 +191,13 @@ impl Table {
     /// # Errors
     /// [`Error::NoTable`] when it is gone; as [`Lake::table`].
     pub async fn refresh(&self) -> Result<Self> {
-        let base = Arc::clone(&self.inner.state.kernel);
-        let opened = self.log().open(None, Some(base)).await?.ok_or_else(|| Error::NoTable { table: self.name().clone() })?;
-        if opened.kernel.version() == self.version() {
-            return Ok(self.clone());
+        let kept = self.lake().kept().snapshot(self.name());
+        if kept.is_none_or(|kept| kept.state.version < self.version())
+            && let Some(table) = self.lake().newer(self.log(), &self.inner.snapshot).await?
+        {
+            return Ok(table);
         }
-        Self::new(self.lake().clone(), self.log().clone(), opened)
+        self.lake().table(self.name()).await?.ok_or_else(|| Error::NoTable { table: self.name().clone() })
     }
 
     /// The snapshot of an earlier (or later) version.
@@ -204,8 +208,11 @@ impl Table {
         if version == self.version() {
             return Ok(self.clone());
         }
-        match self.log().open(Some(version), None).await {
-            Ok(Some(opened)) => Self::new(self.lake().clone(), self.log().clone(), opened),
+        match self.log().open(Some(version)).await {
+            Ok(Some(opened)) => {
+                let snapshot = Arc::new(Snapshot::new(self.name(), opened)?);
+                Ok(Self::new(self.lake().clone(), self.log().clone(), snapshot))
+            }
             Ok(None) | Err(Error::Log { .. }) => Err(self.no_version(version).await),
             Err(error) => Err(error),
         }
@@ -224,7 +231,7 @@ impl Table {
     /// # Errors
     /// None today: positions are read with the snapshot.
     pub async fn progress(&self, app_id: &str) -> Result<Option<i64>> {
-        Ok(self.inner.state.progress.get(app_id).copied())
+        Ok(self.state().progress.get(app_id).copied())
     }
 
     /// All positions whose application id begins with `prefix`.
@@ -232,7 +239,7 @@ impl Table {
     /// # Errors
     /// None today: positions are read with the snapshot.
     pub async fn progress_with_prefix(&self, prefix: &str) -> Result<BTreeMap<String, i64>> {
-        let from = self.inner.state.progress.range(prefix.to_owned()..);
+        let from = self.state().progress.range(prefix.to_owned()..);
         Ok(from.take_while(|(app_id, _)| app_id.starts_with(prefix)).map(|(app_id, version)| (app_id.clone(), *version)).collect())
     }
 
@@ -241,7 +248,7 @@ impl Table {
     /// # Errors
     /// None today: domains are read with the snapshot.
     pub async fn domain(&self, domain: &str) -> Result<Option<String>> {
-        Ok(self.inner.state.domains.get(domain).cloned())
+        Ok(self.state().domains.get(domain).cloned())
     }
 
     /// The snapshot as a DataFusion table: pruned by statistics, deletion vectors applied. Register it in a context made by
@@ -328,7 +335,13 @@ impl Table {
     }
 
     pub(crate) async fn live_files(&self) -> Result<&[DataFile]> {
-        self.inner.files.get_or_try_init(|| live_files::read(self.log(), self.state())).await.map(Vec::as_slice)
+        let is_new = !self.inner.snapshot.knows_files();
+        let files = self.inner.snapshot.files(self.log()).await?;
+        if is_new && self.lake().kept().snapshot(self.name()).is_some_and(|kept| Arc::ptr_eq(&kept, &self.inner.snapshot)) {
+            // It takes more from now on.
+            self.keep();
+        }
+        Ok(files)
     }
 
     /// Live rows of one file in file order, in the table's schema (or `columns` of it), partition columns filled in.

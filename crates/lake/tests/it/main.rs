@@ -5,6 +5,7 @@ mod conflicts;
 mod crash;
 mod deletion_vectors;
 mod foreign;
+mod kept;
 mod key_search;
 mod marks;
 mod partitions;
