@@ -39,6 +39,10 @@ pub(crate) fn statements(text: &str, lines: &Arc<Lines>, parameters: &mut Parame
     }
     while scanner.at < text.len() {
         let statement = scanner.statement(parameters);
+        let blank = statement.mistakes.is_empty() && statement.hints.is_empty() && statement.prepared.text.trim().is_empty();
+        if blank {
+            continue;
+        }
         scanner.told += statement.mistakes.len();
         let stop = scanner.told > MISTAKES_MAX;
         each(statement, parameters);
@@ -81,6 +85,10 @@ impl<'a> Scanner<'a> {
     fn statement(&mut self, parameters: &Parameters) -> Statement {
         let mut statement = self.empty();
         while let Some(next) = self.rest().chars().next() {
+            if statement.mistakes.len() > MISTAKES_MAX {
+                self.at = self.text.len();
+                return statement;
+            }
             let begins_line = self.at == 0 || self.text[..self.at].ends_with('\n');
             if begins_line && let Some(length) = cell_mark(self.rest()) {
                 self.at += length;
