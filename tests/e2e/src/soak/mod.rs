@@ -126,7 +126,9 @@ impl Soak {
         });
         let done: Vec<bool> = done.collect();
         let optimized = [done.len(), done.iter().filter(|vectors| **vectors).count(), entries.len() - done.len()];
+        let drained = begin.elapsed();
         let found = check::check(&self.layers.warehouse, &self.changes.delivered, &appends).await?;
+        println!("drained after {} s, compared after {} s", drained.as_secs(), begin.elapsed().as_secs());
         Ok(Soaked {
             changes: self.changes.made(),
             tally: self.tally,
