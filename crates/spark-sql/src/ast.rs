@@ -2,8 +2,8 @@
 
 use tributary_lake::datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    Value,
+    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    Ident, ObjectName, Value,
 };
 
 /// A name of one part.
@@ -41,14 +41,24 @@ pub(crate) fn number(digits: &str) -> Expr {
     Expr::Value(Value::Number(digits.into(), false).with_empty_span())
 }
 
+/// A literal truth.
+pub(crate) fn boolean(yes: bool) -> Expr {
+    Expr::Value(Value::Boolean(yes).with_empty_span())
+}
+
+/// `left AND right`.
+pub(crate) fn and(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) }
+}
+
+/// `left OR right`, in brackets.
+pub(crate) fn or(left: Expr, right: Expr) -> Expr {
+    Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) }))
+}
+
 /// A cast that stops where it cannot be done.
 pub(crate) fn cast(expression: Expr, data_type: DataType) -> Expr {
     Expr::Cast { kind: CastKind::Cast, expr: Box::new(expression), data_type, array: false, format: None }
-}
-
-/// A cast to a whole number.
-pub(crate) fn whole(expression: Expr) -> Expr {
-    cast(expression, DataType::BigInt(None))
 }
 
 /// `CASE WHEN condition THEN result [ELSE otherwise] END`.

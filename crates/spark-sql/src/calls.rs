@@ -1,37 +1,48 @@
 //! Calls of functions: each is in the allow list as the engine has it, said otherwise, or refused.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Spanned, Value, ValueWithSpan, WindowType,
+    CastKind, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
+    FunctionArguments, LambdaFunction, NullTreatment, ObjectName, OneOrManyWithParens, OrderByExpr, Spanned, Value, ValueWithSpan,
+    WindowType,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::ast::{call, case, cast, number, object_name};
+use crate::ast::{boolean, call, case, number, object_name, text};
 use crate::functions::{self, Meaning, Rewrite};
 use crate::rewrite::Rewriter;
-use crate::scope::Scope;
-use crate::{Error, rounding, substring};
+use crate::scope::{Column, Relation, Scope};
+use crate::{Error, likeness};
+
+/// Functions whose first argument may be a unit of time without quotes, and what they are with it.
+const OF_UNITS: &[(&[&str], &str)] =
+    &[(&["datediff", "date_diff", "timestampdiff"], "timestampdiff"), (&["dateadd", "date_add", "timestampadd"], "timestampadd")];
 
 impl Rewriter<'_> {
     /// Rewrites a call in place, or tells what stands for it.
     pub(crate) fn function(&self, function: &mut Function, scope: &Scope<'_>) -> Result<Option<Expr>, Error> {
         let span = function.span();
+        of_unit(function);
         let Function { name, uses_odbc_syntax, parameters, args, filter, null_treatment, over, within_group } = function;
-        let written = name.to_string().to_lowercase();
+        let written = written(name);
         let refuse = |what: &str| Err(Error::refused(format!("{what} of `{written}`"), span));
         if *uses_odbc_syntax || !matches!(parameters, FunctionArguments::None) {
             return refuse("this form");
-        }
-        if !within_group.is_empty() {
-            return refuse("WITHIN GROUP");
         }
         let meaning = match name.0.as_slice() {
             [part] if part.as_ident().is_some() => self.meaning(&written),
             _ => Meaning::Unknown,
         };
-        let ignores_nulls = matches!(written.as_str(), "first_value" | "last_value" | "nth_value" | "lag" | "lead");
+        let is_ordered = matches!(written.as_str(), "percentile_cont" | "percentile_disc" | "listagg" | "string_agg");
+        if !within_group.is_empty() && !is_ordered {
+            return refuse("WITHIN GROUP");
+        }
+        let ignores_nulls =
+            matches!(written.as_str(), "first" | "last" | "any_value" | "first_value" | "last_value" | "nth_value" | "lag" | "lead");
         if null_treatment.is_some() && !ignores_nulls {
             return refuse("IGNORE NULLS");
+        }
+        if let Meaning::Refused(hint) = meaning {
+            return Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span));
         }
         let (arguments, plain) = match args {
             FunctionArguments::None => (Vec::new(), true),
@@ -47,27 +58,38 @@ impl Rewriter<'_> {
         if let Some(condition) = filter {
             self.all([condition.as_mut()], scope)?;
         }
+        for order_by in within_group.iter_mut() {
+            self.order_by_one(order_by, scope)?;
+        }
         match over {
             Some(WindowType::WindowSpec(window)) => self.window(window, scope)?,
             Some(WindowType::NamedWindow(_)) | None => {}
         }
-        let plain = plain && filter.is_none() && over.is_none() && null_treatment.is_none();
+        let plain = plain && filter.is_none() && over.is_none() && null_treatment.is_none() && within_group.is_empty();
         match meaning {
-            Meaning::Same { name: engine, least, most } => {
+            Meaning::Same { name: engine, least, most, of_row } => {
+                let ordered = std::mem::take(within_group);
                 if !(least..=most).contains(&arguments.len()) {
                     return refuse(&format!("the form with {} arguments", arguments.len()));
                 }
-                *name = object_name(engine);
-                if matches!(args, FunctionArguments::None) {
-                    *args =
-                        FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() });
+                if of_row && !plain {
+                    return refuse("this form");
                 }
+                *name = object_name(engine);
+                let arguments = with_order(arguments.into_iter().flatten().collect(), ordered)
+                    .ok_or_else(|| Error::refused(format!("this WITHIN GROUP of `{written}`"), span))?;
+                give(args, arguments);
                 Ok(None)
             }
-            Meaning::Rewritten(rewrite) => match (plain, arguments.into_iter().collect::<Option<Vec<Expr>>>()) {
-                (true, Some(arguments)) => rewritten(rewrite, arguments, &written, span).map(Some),
-                _ => refuse("this form"),
-            },
+            Meaning::Rewritten(rewrite) => {
+                if of_group(rewrite, function, &arguments, &written, span)? {
+                    return Ok(None);
+                }
+                match (plain, arguments.into_iter().collect::<Option<Vec<Expr>>>()) {
+                    (true, Some(arguments)) => rewritten(rewrite, arguments, &written, span).map(Some),
+                    _ => refuse("this form"),
+                }
+            }
             Meaning::Refused(hint) => Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
             Meaning::Unknown => {
                 let mut known: Vec<&str> = functions::names().collect();
@@ -82,7 +104,7 @@ impl Rewriter<'_> {
     /// What the function of this name, in lower case, is: one of the program's own, or the dialect's.
     fn meaning<'r>(&'r self, written: &str) -> Meaning<'r> {
         match self.own.iter().find(|own| own.to_lowercase() == written) {
-            Some(own) => Meaning::Same { name: own, least: 0, most: usize::MAX },
+            Some(own) => Meaning::Same { name: own, least: 0, most: usize::MAX, of_row: false },
             None => functions::meaning(written),
         }
     }
@@ -90,6 +112,10 @@ impl Rewriter<'_> {
     /// Rewrites an argument; `None` stands for the `*` of `count(*)`.
     fn argument(&self, argument: &mut FunctionArg, function: &str, scope: &Scope<'_>) -> Result<Option<Expr>, Error> {
         match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Lambda(lambda))) => {
+                self.lambda(lambda, scope)?;
+                Ok(Some(Expr::Lambda(lambda.clone())))
+            }
             FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => {
                 self.expression(expression, scope)?;
                 Ok(Some(expression.clone()))
@@ -98,40 +124,148 @@ impl Rewriter<'_> {
             other => Err(Error::refused(format!("this argument of `{function}`"), other.span())),
         }
     }
+
+    /// A function that is an argument: its own names come before those around it.
+    fn lambda(&self, lambda: &mut LambdaFunction, scope: &Scope<'_>) -> Result<(), Error> {
+        let names: Vec<String> = match &lambda.params {
+            OneOrManyWithParens::One(parameter) => vec![parameter.name.value.clone()],
+            OneOrManyWithParens::Many(parameters) => parameters.iter().map(|parameter| parameter.name.value.clone()).collect(),
+        };
+        let columns = names.iter().map(|name| Column::new(name, None)).collect();
+        let inside = Scope {
+            relations: vec![Relation { alias: None, names: Vec::new(), columns }],
+            outside: scope.of_subquery(),
+            ..Scope::default()
+        };
+        self.expression(&mut lambda.body, &inside).map(drop)
+    }
 }
 
-/// What stands for a call of a function the engine has not, or has with another meaning.
+/// A name as it is looked up: in lower case, without quotes.
+pub(crate) fn written(name: &ObjectName) -> String {
+    let parts = name.0.iter().map(|part| part.as_ident().map_or_else(|| part.to_string(), |ident| ident.value.clone()));
+    parts.collect::<Vec<_>>().join(".").to_lowercase()
+}
+
+/// `datediff(day, a, b)`: the unit is no column.
+fn of_unit(function: &mut Function) {
+    let written = written(&function.name);
+    let Some((_, calls)) = OF_UNITS.iter().find(|(names, _)| names.contains(&written.as_str())) else { return };
+    let FunctionArguments::List(FunctionArgumentList { args, .. }) = &mut function.args else { return };
+    if let [FunctionArg::Unnamed(FunctionArgExpr::Expr(unit @ Expr::Identifier(_))), _, _] = args.as_mut_slice() {
+        *unit = text(&unit.to_string());
+        function.name = object_name(calls);
+    }
+}
+
+/// Puts other arguments in the place of those that are there.
+fn give(args: &mut FunctionArguments, arguments: Vec<Expr>) {
+    match args {
+        FunctionArguments::List(list) if list.args.len() == arguments.len() => {}
+        FunctionArguments::List(list)
+            if list.args.iter().all(|argument| matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Expr(_)))) =>
+        {
+            list.args = unnamed(arguments);
+        }
+        FunctionArguments::List(_) => {}
+        _ => {
+            *args =
+                FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args: unnamed(arguments), clauses: Vec::new() });
+        }
+    }
+}
+
+fn unnamed(arguments: Vec<Expr>) -> Vec<FunctionArg> {
+    arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))).collect()
+}
+
+/// Arguments with what they are ordered by, and whether it falls.
+fn with_order(mut arguments: Vec<Expr>, ordered: Vec<OrderByExpr>) -> Option<Vec<Expr>> {
+    match ordered.as_slice() {
+        [] => Some(arguments),
+        [one] => {
+            if arguments.len() == 1 {
+                arguments.push(text(""));
+            }
+            arguments.push(one.expr.clone());
+            arguments.push(boolean(one.options.asc == Some(false)));
+            Some(arguments)
+        }
+        _ => None,
+    }
+}
+
+/// Rewrites an aggregate in place, which keeps its FILTER, DISTINCT and OVER; tells whether it was one.
+fn of_group(rewrite: Rewrite, function: &mut Function, arguments: &[Option<Expr>], written: &str, span: Span) -> Result<bool, Error> {
+    let wrong = || Error::refused(format!("the form of `{written}` with {} arguments", arguments.len()), span);
+    let given: Vec<Expr> = arguments.iter().flatten().cloned().collect();
+    let list = match &mut function.args {
+        FunctionArguments::List(list) => list,
+        _ => return if is_of_group(rewrite) { Err(wrong()) } else { Ok(false) },
+    };
+    let all_there = || given.iter().map(|one| Expr::IsNotNull(Box::new(one.clone()))).reduce(crate::ast::and);
+    match (rewrite, given.as_slice()) {
+        (Rewrite::Count, [] | [_]) if arguments.len() == 1 => {}
+        (Rewrite::Count, [_, _, ..]) => {
+            // rows of which nothing is null
+            let Some(there) = all_there() else { return Err(wrong()) };
+            let counted = if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+                let named = given.iter().enumerate().flat_map(|(at, one)| [text(&format!("c{at}")), one.clone()]).collect();
+                call("named_struct", named)
+            } else {
+                number("1")
+            };
+            list.args = unnamed(vec![case(there, counted, None)]);
+        }
+        (Rewrite::CountIf, [condition]) => list.args = unnamed(vec![case(condition.clone(), number("1"), None)]),
+        (Rewrite::CountDistinct, [_]) => list.duplicate_treatment = Some(DuplicateTreatment::Distinct),
+        (Rewrite::Edge(_), [_]) => {}
+        (Rewrite::Edge(_), [one, Expr::Value(ValueWithSpan { value: Value::Boolean(ignores), .. })]) => {
+            list.args = unnamed(vec![one.clone()]);
+            if *ignores {
+                function.null_treatment = Some(NullTreatment::IgnoreNulls);
+            }
+        }
+        (Rewrite::WithinGroup, [share]) => match function.within_group.as_slice() {
+            [OrderByExpr { expr, options, .. }] => {
+                let falls = options.asc == Some(false);
+                if written == "percentile_cont" {
+                    let share = if falls { call("minus", vec![number("1"), share.clone()]) } else { share.clone() };
+                    list.args = unnamed(vec![expr.clone(), share]);
+                } else {
+                    list.args = unnamed(vec![expr.clone(), share.clone(), boolean(falls)]);
+                }
+                function.within_group = Vec::new();
+            }
+            _ => return Err(Error::refused(format!("`{written}` without one WITHIN GROUP (ORDER BY …)"), span)),
+        },
+        (rewrite, _) if is_of_group(rewrite) => return Err(wrong()),
+        _ => return Ok(false),
+    }
+    function.name = object_name(match rewrite {
+        Rewrite::Edge(engine) => engine,
+        Rewrite::WithinGroup if written == "percentile_cont" => "percentile",
+        Rewrite::WithinGroup => "percentile_disc",
+        _ => "count",
+    });
+    Ok(true)
+}
+
+fn is_of_group(rewrite: Rewrite) -> bool {
+    matches!(rewrite, Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup)
+}
+
+/// What stands for a call of a function of one row that the engine has not, or has with another meaning.
 fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span) -> Result<Expr, Error> {
     let wrong = |count: usize| Error::refused(format!("the form of `{function}` with {count} arguments"), span);
     match rewrite {
-        Rewrite::Extract(field) => {
-            let [of] = take(arguments).map_err(wrong)?;
-            let field = match field {
-                "YEAR" => DateTimeField::Year,
-                "QUARTER" => DateTimeField::Quarter,
-                "MONTH" => DateTimeField::Month,
-                "WEEK" => DateTimeField::Week(None),
-                "HOUR" => DateTimeField::Hour,
-                "MINUTE" => DateTimeField::Minute,
-                _ => DateTimeField::Day,
-            };
-            Ok(Expr::Extract { field, syntax: ExtractSyntax::From, expr: Box::new(of) })
-        }
-        Rewrite::Remainder => {
-            let [left, right] = take(arguments).map_err(wrong)?;
-            Ok(Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Modulo, right: Box::new(right) })))
-        }
         Rewrite::If => {
             let [condition, yes, no] = take(arguments).map_err(wrong)?;
             Ok(case(condition, yes, Some(no)))
         }
-        Rewrite::CountIf => {
-            let [condition] = take(arguments).map_err(wrong)?;
-            Ok(call("count", vec![case(condition, number("1"), None)]))
-        }
-        Rewrite::ToDate => {
-            let [of] = take(arguments).map_err(wrong)?;
-            Ok(cast(of, DataType::Date))
+        Rewrite::Nvl2 => {
+            let [of, there, missing] = take(arguments).map_err(wrong)?;
+            Ok(case(Expr::IsNotNull(Box::new(of)), there, Some(missing)))
         }
         Rewrite::IsNull => {
             let [of] = take(arguments).map_err(wrong)?;
@@ -141,29 +275,32 @@ fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span)
             let [of] = take(arguments).map_err(wrong)?;
             Ok(Expr::IsNotNull(Box::new(of)))
         }
-        Rewrite::Substring => substring(arguments, span),
-        Rewrite::Concat => {
-            let parts = arguments.into_iter().map(|part| cast(part, DataType::String(None)));
-            let joined = parts.reduce(|left, right| Expr::BinaryOp {
-                left: Box::new(left),
-                op: BinaryOperator::StringConcat,
-                right: Box::new(right),
-            });
-            joined.map(|joined| Expr::Nested(Box::new(joined))).ok_or_else(|| wrong(0))
+        Rewrite::EqualNull => {
+            let [left, right] = take(arguments).map_err(wrong)?;
+            Ok(Expr::IsNotDistinctFrom(Box::new(left), Box::new(right)))
         }
-        Rewrite::Round => match arguments.as_slice() {
-            [of] => Ok(call(rounding::NAME, vec![of.clone(), number("0")])),
-            [of, digits] if whole_number(digits).is_some() => Ok(call(rounding::NAME, vec![of.clone(), digits.clone()])),
-            [_, _] => Err(Error::refused_with_hint("this form of `round`", "its digits must be a literal that is not negative", span)),
-            other => Err(wrong(other.len())),
-        },
-        Rewrite::Side(side) => {
-            let [of, count] = take(arguments).map_err(wrong)?;
-            if whole_number(&count).is_none() {
-                return Err(Error::refused_with_hint(format!("`{side}`"), "its count must be a literal that is not negative", span));
-            }
-            Ok(call(side, vec![of, count]))
+        Rewrite::CurrentUser => {
+            let [] = take(arguments).map_err(wrong)?;
+            Ok(call("current_user", Vec::new()))
         }
+        Rewrite::Cast => {
+            let [of] = take(arguments).map_err(wrong)?;
+            let name = if function == "decimal" { "decimal(10,0)" } else { function };
+            Ok(call("cast", vec![of, text(name)]))
+        }
+        Rewrite::Struct => {
+            let named = arguments.into_iter().enumerate().flat_map(|(at, one)| [text(&format!("col{}", at + 1)), one]);
+            Ok(call("named_struct", named.collect()))
+        }
+        Rewrite::Like | Rewrite::ILike => {
+            let [of, pattern] = take(arguments).map_err(wrong)?;
+            Ok(likeness::like(of, likeness::pattern(pattern, None, span)?, rewrite == Rewrite::ILike, false))
+        }
+        Rewrite::Rows => {
+            let hint = "it gives rows: call it alone in a select list, or in LATERAL VIEW";
+            Err(Error::refused_with_hint(format!("`{function}` inside an expression"), hint, span))
+        }
+        Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup => Err(wrong(arguments.len())),
     }
 }
 
@@ -171,19 +308,7 @@ fn take<const N: usize>(arguments: Vec<Expr>) -> Result<[Expr; N], usize> {
     arguments.try_into().map_err(|arguments: Vec<Expr>| arguments.len())
 }
 
-/// `substring`, whose length may be left out.
-pub(crate) fn substring(mut arguments: Vec<Expr>, span: Span) -> Result<Expr, Error> {
-    match arguments.len() {
-        2 => arguments.push(number(&i64::MAX.to_string())),
-        3 => {}
-        other => return Err(Error::refused(format!("the form of `substring` with {other} arguments"), span)),
-    }
-    Ok(call(substring::NAME, arguments))
-}
-
-fn whole_number(expression: &Expr) -> Option<u64> {
-    match expression {
-        Expr::Value(ValueWithSpan { value: Value::Number(digits, false), .. }) => digits.to_string().parse().ok(),
-        _ => None,
-    }
+/// A cast that is written here, for types that the engine's casts do not reach.
+pub(crate) fn own_cast(kind: &CastKind, of: Expr, name: &str) -> Expr {
+    call(if matches!(kind, CastKind::TryCast | CastKind::SafeCast) { "try_cast" } else { "cast" }, vec![of, text(name)])
 }

@@ -39,6 +39,24 @@ impl Digits {
         Self { precision: DIGITS_MAX, scale: (DIGITS_MAX - whole).max(scale.min(SCALE_KEPT)) }
     }
 
+    /// Not more than there can be: digits behind the point give way, but for six of them.
+    pub fn adjusted(self) -> Self {
+        if self.precision <= DIGITS_MAX {
+            return self;
+        }
+        let whole = self.precision - self.scale;
+        Self { precision: DIGITS_MAX, scale: (DIGITS_MAX - whole).max(self.scale.min(SCALE_KEPT)) }
+    }
+
+    /// Of a number rounded to so many digits behind the point, or before it where they are negative.
+    pub fn rounded_to(self, places: i32) -> Self {
+        if places >= 0 {
+            return self.rounded(places);
+        }
+        let whole = (self.precision - self.scale + 1).max(places.saturating_neg().saturating_add(1));
+        Self { precision: whole.min(DIGITS_MAX), scale: 0 }
+    }
+
     /// Of a number rounded to so many digits behind the point.
     pub fn rounded(self, scale: i32) -> Self {
         let scale = self.scale.min(scale);

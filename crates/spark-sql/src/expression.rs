@@ -1,16 +1,17 @@
 //! Walks expressions: names spelled, calls looked up in the allow list, meanings made explicit, the rest refused.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Ident,
-    Interval, Spanned, Subscript, TypedString, UnaryOperator, Value, ValueWithSpan, WindowSpec,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JsonPathElem, Spanned, Subscript, TrimWhereField, TypedString,
+    UnaryOperator, Value, ValueWithSpan, WindowSpec,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::ast::{call, cast, text, whole};
-use crate::calls::substring;
+use crate::ast::{call, cast, number, text};
+use crate::calls::own_cast;
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Found, Scope};
-use crate::{Error, quotient, types};
+use crate::{Error, ddl, functions, likeness, quotient, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
@@ -26,7 +27,7 @@ impl Rewriter<'_> {
                 return name(expression, &parts, scope).map(Some);
             }
             Expr::Nested(inside) => return self.expression(inside, scope),
-            Expr::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain, scope)?,
+            Expr::CompoundFieldAccess { root, access_chain } => *expression = self.access(root, access_chain, scope)?,
             Expr::IsFalse(inside)
             | Expr::IsNotFalse(inside)
             | Expr::IsTrue(inside)
@@ -58,44 +59,96 @@ impl Rewriter<'_> {
                 *op = UnaryOperator::Not;
                 self.all([expr.as_mut()], scope)?;
             }
-            Expr::Like { any: false, expr, pattern, escape_char: None, negated: _ }
-            | Expr::ILike { any: false, expr, pattern, escape_char: None, negated: _ } => self.all([expr.as_mut(), pattern], scope)?,
+            Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => {
+                self.all([expr.as_mut()], scope)?;
+                *expression = call("bit_not", vec![taken(expr)]);
+            }
+            Expr::Like { any, expr, pattern, escape_char, negated } => {
+                *expression = self.likeness(expr, pattern, escape_char.as_ref(), (*any, false, *negated), scope, span)?;
+            }
+            Expr::ILike { any, expr, pattern, escape_char, negated } => {
+                *expression = self.likeness(expr, pattern, escape_char.as_ref(), (*any, true, *negated), scope, span)?;
+            }
             Expr::RLike { negated, expr, pattern, regexp: _ } => {
                 self.all([expr.as_mut(), pattern], scope)?;
                 let found = call("regexp_like", vec![expr.as_ref().clone(), pattern.as_ref().clone()]);
                 *expression = if *negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(found) } } else { found };
             }
             Expr::Cast {
-                kind: CastKind::Cast | CastKind::TryCast | CastKind::DoubleColon,
+                kind: kind @ (CastKind::Cast | CastKind::TryCast | CastKind::DoubleColon),
                 expr,
                 data_type,
                 array: false,
                 format: None,
             } => {
-                types::rewrite(data_type, span)?;
                 self.all([expr.as_mut()], scope)?;
+                let written = data_type.to_string();
+                if let Err(refused) = types::rewrite(data_type, span) {
+                    if ddl::data_type(&written).is_none() {
+                        return Err(refused);
+                    }
+                    *expression = own_cast(kind, taken(expr), &written);
+                }
             }
             Expr::Extract { field, syntax: ExtractSyntax::From, expr } => {
-                extracted(field, span)?;
+                let Some(field) = functions::field(&field.to_string()) else {
+                    return Err(Error::refused(format!("extract({field} from …)"), span));
+                };
                 self.all([expr.as_mut()], scope)?;
+                *expression = call("date_part", vec![text(field), taken(expr)]);
             }
-            Expr::Ceil { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
-                self.all([expr.as_mut()], scope)?;
-                *expression = whole(call("ceil", vec![expr.as_ref().clone()]));
+            Expr::Ceil { expr, field } => *expression = self.to_whole("ceil", expr, field, scope, span)?,
+            Expr::Floor { expr, field } => *expression = self.to_whole("floor", expr, field, scope, span)?,
+            Expr::Position { expr, r#in } => {
+                self.all([expr.as_mut(), r#in], scope)?;
+                *expression = call("locate", vec![taken(expr), taken(r#in)]);
             }
-            Expr::Floor { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
-                self.all([expr.as_mut()], scope)?;
-                *expression = whole(call("floor", vec![expr.as_ref().clone()]));
-            }
-            Expr::Position { expr, r#in } => self.all([expr.as_mut(), r#in], scope)?,
             Expr::Substring { expr, substring_from: Some(from), substring_for, special: _, shorthand: _ } => {
                 let mut arguments = vec![expr.as_ref().clone(), from.as_ref().clone()];
                 arguments.extend(substring_for.as_deref().cloned());
                 self.all(&mut arguments, scope)?;
-                *expression = substring(arguments, span)?;
+                *expression = call("substring", arguments);
             }
-            Expr::Trim { trim_where: _, trim_what, expr, trim_characters: None } => {
+            Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments = vec![expr.as_ref().clone(), overlay_what.as_ref().clone(), overlay_from.as_ref().clone()];
+                arguments.extend(overlay_for.as_deref().cloned());
+                self.all(&mut arguments, scope)?;
+                *expression = call("overlay", arguments);
+            }
+            Expr::Trim { trim_where, trim_what, expr, trim_characters: None } => {
                 self.all(trim_what.as_deref_mut().into_iter().chain([expr.as_mut()]), scope)?;
+                let signs = trim_what.as_deref().cloned();
+                let of = taken(expr);
+                *expression = match (trim_where, signs) {
+                    (Some(TrimWhereField::Leading), signs) => call("ltrim", signs.into_iter().chain([of]).collect()),
+                    (Some(TrimWhereField::Trailing), signs) => call("rtrim", signs.into_iter().chain([of]).collect()),
+                    (_, signs) => call("btrim", [of].into_iter().chain(signs).collect()),
+                };
+            }
+            Expr::JsonAccess { value, path } => {
+                self.expression(value, scope)?;
+                let mut arguments = vec![value.as_ref().clone()];
+                for step in &path.path {
+                    arguments.push(json_step(step, span)?);
+                }
+                *expression = call("json_at", arguments);
+            }
+            Expr::Struct { values, fields } if fields.is_empty() => {
+                let mut arguments = Vec::with_capacity(values.len() * 2);
+                for (at, value) in values.iter_mut().enumerate() {
+                    let (name, inside) = match value {
+                        Expr::Named { expr, name } => {
+                            self.expression(expr, scope)?;
+                            (name.value.clone(), taken(expr))
+                        }
+                        value => {
+                            let column = self.expression(value, scope)?;
+                            (column.map_or_else(|| format!("col{}", at + 1), |column| column.name), taken(value))
+                        }
+                    };
+                    arguments.extend([text(&name), inside]);
+                }
+                *expression = call("named_struct", arguments);
             }
             Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 self.all(operand.as_deref_mut().into_iter().chain(else_result.as_deref_mut()), scope)?;
@@ -104,8 +157,13 @@ impl Rewriter<'_> {
                 }
             }
             Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }) => {
+                let written = data_type.to_string();
                 types::rewrite(data_type, span)?;
-                literal(value)?;
+                if let Some(other) = literal(value)? {
+                    *expression = own_cast(&CastKind::Cast, other, &written);
+                } else if !is_plain_time(value) {
+                    *expression = own_cast(&CastKind::Cast, Expr::Value(value.clone()), &written);
+                }
             }
             Expr::Interval(Interval {
                 value,
@@ -142,21 +200,57 @@ impl Rewriter<'_> {
         expressions.into_iter().try_for_each(|expression| self.expression(expression, scope).map(drop))
     }
 
-    /// `root.a['b']`: fields by name, entries of maps by text.
-    fn access(&self, root: &mut Expr, chain: &mut [AccessExpr], scope: &Scope<'_>) -> Result<(), Error> {
+    /// `root.a['b'][0]`: fields by name, entries of maps by key, elements of lists by place.
+    fn access(&self, root: &mut Expr, chain: &mut [AccessExpr], scope: &Scope<'_>) -> Result<Expr, Error> {
         self.expression(root, scope)?;
-        chain.iter().try_for_each(|access| match access {
-            AccessExpr::Dot(Expr::Identifier(_)) => Ok(()),
-            AccessExpr::Subscript(Subscript::Index { index: Expr::Value(value) })
-                if matches!(value.value, Value::SingleQuotedString(_) | Value::DoubleQuotedString(_)) =>
-            {
-                Ok(())
+        let mut inside = taken(root);
+        for access in chain {
+            let key = match access {
+                AccessExpr::Dot(Expr::Identifier(name)) => text(&name.value),
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    self.expression(index, scope)?;
+                    taken(index)
+                }
+                AccessExpr::Dot(other) => return Err(Error::refused("a field that is no name", other.span())),
+                AccessExpr::Subscript(_) => return Err(Error::refused("a slice of an array", inside.span())),
+            };
+            inside = call("item", vec![inside, key]);
+        }
+        Ok(inside)
+    }
+
+    fn to_whole(&self, name: &str, of: &mut Expr, field: &CeilFloorKind, scope: &Scope<'_>, span: Span) -> Result<Expr, Error> {
+        self.expression(of, scope)?;
+        let mut arguments = vec![taken(of)];
+        match field {
+            CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {}
+            CeilFloorKind::Scale(places) => arguments.push(Expr::Value(places.clone())),
+            CeilFloorKind::DateTimeField(_) => return Err(Error::refused(format!("this form of `{name}`"), span)),
+        }
+        Ok(call(name, arguments))
+    }
+
+    /// LIKE, with one pattern or with any of several; `how` says whether any, in any case, and negated.
+    fn likeness(
+        &self,
+        of: &mut Expr,
+        pattern: &mut Expr,
+        escape: Option<&ValueWithSpan>,
+        (any, any_case, negated): (bool, bool, bool),
+        scope: &Scope<'_>,
+        span: Span,
+    ) -> Result<Expr, Error> {
+        self.expression(of, scope)?;
+        if let Some((all, patterns)) = several(pattern, any) {
+            let mut told = Vec::new();
+            for mut one in patterns {
+                self.expression(&mut one, scope)?;
+                told.push(likeness::pattern(one, escape, span)?);
             }
-            AccessExpr::Dot(other) => Err(Error::refused("a field that is no name", other.span())),
-            AccessExpr::Subscript(_) => {
-                Err(Error::refused_with_hint("an element by number", "the engine counts from 1, the dialect from 0", root.span()))
-            }
-        })
+            return likeness::of_several(of, told, any_case, negated, all).ok_or_else(|| Error::refused("LIKE of no pattern", span));
+        }
+        self.expression(pattern, scope)?;
+        Ok(likeness::like(taken(of), likeness::pattern(taken(pattern), escape, span)?, any_case, negated))
     }
 
     pub(crate) fn window(&self, window: &mut WindowSpec, scope: &Scope<'_>) -> Result<(), Error> {
@@ -190,12 +284,18 @@ fn operation(left: Expr, op: &BinaryOperator, right: Expr, span: Span) -> Result
     use BinaryOperator as B;
     match op {
         B::Divide => Ok(call(quotient::NAME, vec![left, right])),
+        B::Modulo => Ok(call("mod", vec![left, right])),
+        B::MyIntegerDivide | B::DuckIntegerDivide => Ok(call("div", vec![left, right])),
+        B::StringConcat => Ok(call("concat", vec![left, right])),
+        B::PGBitwiseShiftLeft => Ok(call("shiftleft", vec![left, right])),
+        B::PGBitwiseShiftRight => Ok(call("shiftright", vec![left, right])),
         B::Spaceship => Ok(Expr::IsNotDistinctFrom(Box::new(left), Box::new(right))),
         B::Plus
         | B::Minus
         | B::Multiply
-        | B::Modulo
-        | B::StringConcat
+        | B::BitwiseAnd
+        | B::BitwiseOr
+        | B::BitwiseXor
         | B::Gt
         | B::Lt
         | B::GtEq
@@ -208,32 +308,102 @@ fn operation(left: Expr, op: &BinaryOperator, right: Expr, span: Span) -> Result
     }
 }
 
-/// Checks a literal; a number with an exponent is a double, which the engine would read as a decimal.
+/// What stands for a literal; a number with an exponent is a double, which the engine would read as a decimal.
 fn literal(value: &ValueWithSpan) -> Result<Option<Expr>, Error> {
     match &value.value {
         Value::Number(digits, false) => {
             let written = digits.to_string();
             Ok(written.contains(['e', 'E']).then(|| cast(text(&written), DataType::Double(ExactNumberInfo::None))))
         }
-        Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) if text.contains('\\') => {
-            let hint = "the dialect reads \\n and its kin as one sign, the engine as two";
-            Err(Error::refused_with_hint("a backslash in a text", hint, value.span))
+        Value::Number(digits, true) => Ok(Some(number(&digits.to_string()))),
+        Value::HexStringLiteral(digits) => Ok(Some(call("unhex", vec![text(digits)]))),
+        Value::SingleQuotedString(written) | Value::DoubleQuotedString(written) if written.contains('\\') => {
+            Ok(Some(text(&unescaped(written))))
         }
         Value::SingleQuotedString(_) | Value::DoubleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(None),
         other => Err(Error::refused(format!("the literal {other}"), value.span)),
     }
 }
 
-fn extracted(field: &DateTimeField, span: Span) -> Result<(), Error> {
-    match field {
-        DateTimeField::Year
-        | DateTimeField::Quarter
-        | DateTimeField::Month
-        | DateTimeField::Week(None)
-        | DateTimeField::Day
-        | DateTimeField::Hour
-        | DateTimeField::Minute => Ok(()),
-        other => Err(Error::refused(format!("extract({other} from …)"), span)),
+/// A text as it is meant: a backslash and what follows it are one sign.
+fn unescaped(written: &str) -> String {
+    let mut told = String::with_capacity(written.len());
+    let mut signs = written.chars();
+    while let Some(sign) = signs.next() {
+        if sign != '\\' {
+            told.push(sign);
+            continue;
+        }
+        match signs.next() {
+            Some('n') => told.push('\n'),
+            Some('t') => told.push('\t'),
+            Some('r') => told.push('\r'),
+            Some('b') => told.push('\u{8}'),
+            Some('0') => told.push('\0'),
+            Some('Z') => told.push('\u{1a}'),
+            // patterns of LIKE need them
+            Some(sign @ ('%' | '_')) => told.extend(['\\', sign]),
+            Some('u') => {
+                let ahead: String = signs.clone().take(4).collect();
+                match u32::from_str_radix(&ahead, 16).ok().and_then(char::from_u32).filter(|_| ahead.len() == 4) {
+                    Some(sign) => {
+                        told.push(sign);
+                        signs.by_ref().take(4).for_each(drop);
+                    }
+                    None => told.push('u'),
+                }
+            }
+            Some(sign) => told.push(sign),
+            None => told.push('\\'),
+        }
+    }
+    told
+}
+
+/// Whether the engine reads the text of a date or a timestamp as the dialect does.
+fn is_plain_time(value: &ValueWithSpan) -> bool {
+    let (Value::SingleQuotedString(text) | Value::DoubleQuotedString(text)) = &value.value else { return false };
+    let shape: String = text.chars().map(|sign| if sign.is_ascii_digit() { '0' } else { sign }).collect();
+    let (whole, fraction) = shape.split_once('.').unwrap_or((&shape, "0"));
+    matches!(whole, "0000-00-00" | "0000-00-00 00:00:00") && (1..=6).contains(&fraction.len()) && fraction.bytes().all(|c| c == b'0')
+}
+
+/// The patterns of `LIKE ANY (…)`, and whether all are asked for.
+fn several(pattern: &Expr, any: bool) -> Option<(bool, Vec<Expr>)> {
+    let inside = |expression: &Expr| match expression {
+        Expr::Tuple(patterns) => Some(patterns.clone()),
+        Expr::Nested(one) => Some(vec![one.as_ref().clone()]),
+        _ => None,
+    };
+    if any {
+        return inside(pattern).map(|patterns| (false, patterns));
+    }
+    // `all`, `any` and `some` before brackets are read as calls
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = pattern else { return None };
+    let all = match name.to_string().to_lowercase().as_str() {
+        "all" => true,
+        "any" | "some" => false,
+        _ => return None,
+    };
+    let patterns = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(pattern)) => Some(pattern.clone()),
+        _ => None,
+    });
+    patterns.collect::<Option<Vec<_>>>().map(|patterns| (all, patterns))
+}
+
+/// A step of a path into a JSON text: names after a dot are found in any case, names in brackets as they are.
+fn json_step(step: &JsonPathElem, span: Span) -> Result<Expr, Error> {
+    match step {
+        JsonPathElem::Dot { key, quoted: false } => Ok(text(key)),
+        JsonPathElem::Dot { key, quoted: true } => Ok(text(&format!("={key}"))),
+        JsonPathElem::Bracket { key } | JsonPathElem::ColonBracket { key } => match key {
+            Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) => Ok(number(&digits.to_string())),
+            Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(name) | Value::DoubleQuotedString(name), .. }) => {
+                Ok(text(&format!("={name}")))
+            }
+            _ => Err(Error::refused("this step of a path into JSON", span)),
+        },
     }
 }
 

@@ -23,34 +23,45 @@
 
 mod alias;
 mod ast;
+mod calendar;
 mod calls;
-mod checked;
+mod convert;
+mod ddl;
 mod decimal;
 mod depth;
 mod error;
 mod expression;
+mod form;
 mod from;
 mod functions;
+mod groups;
+mod likeness;
 mod meaning;
 mod parse;
 mod quotient;
+#[cfg(test)]
+mod recorded;
 mod rewrite;
 mod rounding;
-mod scalar;
 mod scope;
 mod session;
+mod shortest;
 mod substring;
 mod sum;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+mod times;
 mod types;
+mod unfold;
 mod uses;
+mod value;
 mod words;
 
 pub use error::Error;
-pub use session::prepare;
+pub use functions::{Determinism, determinism};
+pub use session::{prepare, run_as};
 pub use tables::{Missing, Source, Tables, choose};
 pub use text::{Text, expression};
 pub use uses::{Point, Read, TableUse};
@@ -58,4 +69,4 @@ pub use words::{without_values, words, words_without_values};
 
 /// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made
 /// anew.
-pub const MEANING: &str = "spark 1";
+pub const MEANING: &str = "spark 2";

@@ -3,7 +3,7 @@
 use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spanned, Statement};
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
-use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, Whitespace};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
 use crate::Error;
 
@@ -61,13 +61,6 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     if tokens.len() > TOKENS_MAX {
         let what = format!("a text of more than {TOKENS_MAX} words and signs");
         return Err(Error::refused(what, tokens[TOKENS_MAX].span));
-    }
-    for token in &tokens {
-        if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
-            && comment.starts_with('+')
-        {
-            return Err(Error::refused("a hint (/*+ … */)", token.span));
-        }
     }
     Ok(tokens)
 }

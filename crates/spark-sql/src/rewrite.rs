@@ -12,7 +12,8 @@ use crate::alias::{name_columns_of_values, renamed};
 use crate::ast::object_name;
 use crate::scope::{Column, Named, Outside, Relation, Scope, same};
 use crate::tables::Tables;
-use crate::{Error, error};
+use crate::unfold::{self, Generator};
+use crate::{Error, error, groups};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
 pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
@@ -88,12 +89,15 @@ impl Rewriter<'_> {
             SetExpr::Query(query) => Ok((Vec::new(), self.query(query, outside)?)),
             SetExpr::SetOperation { left, op, set_quantifier, right } => {
                 let span = left.span();
-                match (op, set_quantifier) {
-                    (
-                        SetOperator::Union | SetOperator::Except | SetOperator::Intersect,
-                        SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None,
-                    ) => {}
-                    (SetOperator::Minus, _) => return Err(Error::refused_with_hint("MINUS", "say EXCEPT", span)),
+                if *op == SetOperator::Minus {
+                    *op = SetOperator::Except;
+                }
+                match (&*op, &*set_quantifier) {
+                    (SetOperator::Union, SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None)
+                    | (SetOperator::Except | SetOperator::Intersect, SetQuantifier::Distinct | SetQuantifier::None) => {}
+                    (op @ (SetOperator::Except | SetOperator::Intersect), SetQuantifier::All) => {
+                        return Err(Error::refused_with_hint(format!("{op} ALL"), "the engine does not count equal rows", span));
+                    }
                     (op, quantifier) => return Err(Error::refused(format!("{op} {quantifier}"), span)),
                 }
                 let (_, outputs) = self.body(left, outside)?;
@@ -117,7 +121,7 @@ impl Rewriter<'_> {
             self.expression(expression, &scope)?;
         }
         let width = rows.first().map_or(0, |row| row.content.len());
-        Ok((Vec::new(), (1..=width).map(|position| Column { name: format!("col{position}"), data_type: None }).collect()))
+        Ok((Vec::new(), (1..=width).map(|position| Column::new(format!("col{position}"), None)).collect()))
     }
 
     fn select(&self, select: &mut Select, outside: Outside<'_>) -> Result<(Vec<Relation>, Vec<Column>), Error> {
@@ -148,13 +152,13 @@ impl Rewriter<'_> {
             value_table_mode,
             flavor,
         } = select;
-        refuse_if(!optimizer_hints.is_empty(), "a hint", span)?;
+        // hints change nothing of what is answered
+        optimizer_hints.clear();
         refuse_if(matches!(distinct, Some(Distinct::On(_))), "DISTINCT ON", span)?;
         refuse_if(select_modifiers.is_some(), "a modifier of SELECT", span)?;
         refuse_if(top.is_some(), "the clause TOP", span)?;
         refuse_if(exclude.is_some(), "the clause EXCLUDE", span)?;
         refuse_if(into.is_some(), "the clause INTO", span)?;
-        refuse_if(!lateral_views.is_empty(), "the clause LATERAL VIEW", span)?;
         refuse_if(prewhere.is_some(), "the clause PREWHERE", span)?;
         refuse_if(!connect_by.is_empty(), "the clause CONNECT BY", span)?;
         refuse_if(!cluster_by.is_empty(), "the clause CLUSTER BY", span)?;
@@ -163,8 +167,19 @@ impl Rewriter<'_> {
         refuse_if(value_table_mode.is_some(), "SELECT AS", span)?;
         refuse_if(!matches!(flavor, SelectFlavor::Standard), "FROM before SELECT", span)?;
 
-        let relations = self.from(from, outside)?;
+        let mut generators = unfold::after_a_comma(from)?;
+        generators.extend(lateral_views.drain(..).map(Generator::from));
+        let mut relations = self.from(from, outside)?;
+        for generator in generators {
+            relations = self.unfold(from, relations, generator, outside)?;
+        }
+        for generator in unfold::in_projection(projection)? {
+            relations = self.unfold(from, relations, generator, outside)?;
+        }
         let scope = Scope { relations, outside, ..Scope::default() };
+        if matches!(group_by, GroupByExpr::All(_)) {
+            *group_by = GroupByExpr::Expressions(groups::of_all(projection)?, Vec::new());
+        }
         let outputs = self.projection(projection, &scope)?;
         if let Some(condition) = selection {
             self.expression(condition, &scope)?;
@@ -183,14 +198,19 @@ impl Rewriter<'_> {
         Ok((scope.relations, scope.outputs))
     }
 
-    fn projection(&self, projection: &mut [SelectItem], scope: &Scope<'_>) -> Result<Vec<Column>, Error> {
+    fn projection(&self, projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<Vec<Column>, Error> {
         let mut outputs = Vec::new();
+        unfold::spell_wildcards(projection, scope)?;
         for item in projection {
+            if let Some(column) = self.single_generator(item, scope)? {
+                outputs.push(column);
+                continue;
+            }
             match item {
                 SelectItem::UnnamedExpr(expression) => {
                     let text = expression.to_string();
                     let column = self.expression(expression, scope)?;
-                    let column = column.unwrap_or(Column { name: text, data_type: None });
+                    let column = column.unwrap_or_else(|| Column::new(text, None));
                     if !is_plain_column(expression, &column) {
                         *item = SelectItem::ExprWithAlias { expr: expression.clone(), alias: Ident::new(&column.name) };
                     }
@@ -198,7 +218,7 @@ impl Rewriter<'_> {
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let data_type = self.expression(expr, scope)?.and_then(|column| column.data_type);
-                    outputs.push(Column { name: alias.value.clone(), data_type });
+                    outputs.push(Column::new(&alias.value, data_type));
                 }
                 SelectItem::Wildcard(options) => {
                     let columns: Vec<Column> = scope.relations.iter().flat_map(|relation| relation.columns.iter().cloned()).collect();
@@ -223,10 +243,8 @@ impl Rewriter<'_> {
     fn group_by(&self, group_by: &mut GroupByExpr, scope: &Scope<'_>) -> Result<(), Error> {
         match group_by {
             GroupByExpr::All(_) => Err(Error::refused_with_hint("GROUP BY ALL", "name the columns", group_by.span())),
-            GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty() => {
-                Err(Error::refused_with_hint("WITH ROLLUP or WITH CUBE", "say GROUP BY ROLLUP (…)", group_by.span()))
-            }
-            GroupByExpr::Expressions(expressions, _) => {
+            GroupByExpr::Expressions(expressions, modifiers) => {
+                groups::fold(expressions, modifiers)?;
                 for expression in expressions {
                     match expression {
                         Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => {
@@ -246,7 +264,10 @@ impl Rewriter<'_> {
         refuse_if(interpolate.is_some(), "the clause INTERPOLATE", span)?;
         match kind {
             OrderByKind::All(_) => Err(Error::refused_with_hint("ORDER BY ALL", "name the columns", span)),
-            OrderByKind::Expressions(expressions) => expressions.iter_mut().try_for_each(|expression| self.order_by_one(expression, scope)),
+            OrderByKind::Expressions(expressions) => {
+                groups::order_by_all(expressions, scope);
+                expressions.iter_mut().try_for_each(|expression| self.order_by_one(expression, scope))
+            }
         }
     }
 

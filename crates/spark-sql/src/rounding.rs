@@ -1,84 +1,35 @@
-//! `round(x, digits)` as the dialect means it: halves away from zero, of doubles in the *decimal* form of the number, so that 2.675
-//! to two digits is 2.68, though the double lies a little below.
+//! Rounding of doubles in the *decimal* form of the number, so that 2.675 to two digits is 2.68, though the double lies a little
+//! below.
 
-use std::sync::Arc;
-
-use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
-use tributary_lake::arrow::compute::cast;
-use tributary_lake::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, i256};
-use tributary_lake::datafusion::common::ScalarValue;
-use tributary_lake::datafusion::error::{DataFusionError, Result};
-use tributary_lake::datafusion::logical_expr::{ReturnFieldArgs, ScalarUDF, TypeSignature};
-
-use crate::decimal::{Digits, divided, power};
-use crate::scalar;
-
-/// What the rewritten query calls it.
-pub(crate) const NAME: &str = "round_half_up";
-
-/// The function of a number and a literal number of digits that is not negative.
-pub(crate) fn function() -> ScalarUDF {
-    scalar::function(NAME, TypeSignature::Any(2), typing, rounded)
-}
-
-fn typing(arguments: &ReturnFieldArgs<'_>) -> Result<DataType> {
-    let places = match arguments.scalar_arguments[1] {
-        Some(ScalarValue::Int64(Some(places))) => i32::try_from(*places).unwrap_or(i32::MAX),
-        _ => 0,
-    };
-    let of = arguments.arg_fields[0].data_type();
-    Ok(match (of, Digits::of(of)) {
-        (DataType::Decimal128(..), Some(digits)) => digits.rounded(places).data_type(),
-        (of, Some(_)) => of.clone(),
-        _ => DataType::Float64,
-    })
-}
-
-fn rounded(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
-    let (numbers, digits) = (&arguments[0], arguments[1].as_primitive::<Int64Type>());
-    match (numbers.data_type(), to) {
-        (DataType::Decimal128(_, from), DataType::Decimal128(_, scale)) => decimals(numbers, *from, *scale, to),
-        (of, to) if of == to && of.is_integer() => Ok(Arc::clone(numbers)),
-        _ => {
-            let numbers = cast(numbers, &DataType::Float64)?;
-            let rounded = numbers.as_primitive::<Float64Type>().iter().zip(digits).map(|pair| match pair {
-                (Some(number), Some(digits)) => Some(round(number, usize::try_from(digits).unwrap_or(0))),
-                _ => None,
-            });
-            Ok(Arc::new(rounded.collect::<Float64Array>()))
-        }
-    }
-}
-
-fn decimals(numbers: &ArrayRef, from: i8, to: i8, data_type: &DataType) -> Result<ArrayRef> {
-    let lost = || DataFusionError::Internal("a decimal has more than 38 digits".to_owned());
-    let unit = power(i32::from(from - to)).ok_or_else(lost)?;
-    let round = |number: Option<i128>| number.map(|number| divided(i256::from_i128(number), unit).ok_or_else(lost)).transpose();
-    let rounded = numbers.as_primitive::<Decimal128Type>().iter().map(round).collect::<Result<Decimal128Array>>()?;
-    Ok(Arc::new(rounded.with_data_type(data_type.clone())))
-}
-
-/// Rounds the shortest decimal form that reads back as the number.
-fn round(number: f64, digits: usize) -> f64 {
+/// Rounds the shortest decimal form that reads back as the number to so many digits behind the point (before it, where they are
+/// negative): halves away from zero, or to the even neighbour.
+pub(crate) fn round(number: f64, places: i32, even: bool) -> f64 {
     if !number.is_finite() {
         return number;
     }
-    let text = number.abs().to_string();
-    let Some((whole, fraction)) = text.split_once('.').filter(|(_, fraction)| fraction.len() > digits) else { return number };
-    let mut kept: Vec<u8> = whole.bytes().chain(fraction.bytes().take(digits)).map(|digit| digit - b'0').collect();
-    if fraction.as_bytes()[digits] >= b'5' {
-        increment(&mut kept);
+    let scientific = format!("{:e}", number.abs());
+    let Some((mantissa, exponent)) = scientific.split_once('e') else { return number };
+    let digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+    let Ok(exponent) = exponent.parse::<i32>() else { return number };
+    // digits of the number that stay
+    let kept = i64::from(exponent) + 1 + i64::from(places);
+    let Ok(kept) = usize::try_from(kept) else { return 0.0_f64.copysign(number) };
+    let Some(next) = digits.get(kept) else { return number };
+    let tie = *next == 5 && digits[kept + 1..].iter().all(|digit| *digit == 0);
+    let odd = kept.checked_sub(1).and_then(|last| digits.get(last)).is_some_and(|digit| digit % 2 == 1);
+    let mut told = vec![0];
+    told.extend(&digits[..kept]);
+    if *next >= 5 && !(tie && even && !odd) {
+        increment(&mut told);
     }
-    let point = kept.len() - digits;
-    let mut rounded: String = kept.iter().map(|digit| char::from(b'0' + digit)).collect();
-    rounded.insert(point, '.');
-    // digits with a point among them are a number
-    let magnitude = rounded.trim_end_matches('.').parse().unwrap_or(number.abs());
-    if number.is_sign_negative() { -magnitude } else { magnitude }
+    let told: String = told.iter().map(|digit| char::from(b'0' + digit)).collect();
+    // digits with an exponent are a number
+    let magnitude = format!("{told}e{}", -i64::from(places)).parse::<f64>().unwrap_or(number.abs());
+    magnitude.copysign(number)
 }
 
-/// Adds one to a number of decimal digits.
-fn increment(digits: &mut Vec<u8>) {
+/// Adds one to a number of decimal digits that begins with a zero.
+fn increment(digits: &mut [u8]) {
     for digit in digits.iter_mut().rev() {
         if *digit < 9 {
             *digit += 1;
@@ -86,7 +37,6 @@ fn increment(digits: &mut Vec<u8>) {
         }
         *digit = 0;
     }
-    digits.insert(0, 1);
 }
 
 #[cfg(test)]
@@ -106,20 +56,23 @@ mod tests {
             (123.0, 2, 123.0),
             (1e300, 2, 1e300),
             (1e-300, 2, 0.0),
+            (1250.0, -2, 1300.0),
+            (49.0, -2, 0.0),
         ] {
-            assert_eq!(round(number, digits), rounded, "{number} to {digits}");
+            assert_eq!(round(number, digits, false), rounded, "{number} to {digits}");
         }
-        assert!(round(f64::NAN, 1).is_nan());
-        assert_eq!(round(f64::INFINITY, 1), f64::INFINITY);
+        assert_eq!((round(2.5, 0, true), round(3.5, 0, true), round(1250.0, -2, true)), (2.0, 4.0, 1200.0));
+        assert!(round(f64::NAN, 1, false).is_nan());
+        assert_eq!(round(f64::INFINITY, 1, false), f64::INFINITY);
     }
 
     proptest::proptest! {
         #[test]
-        fn a_rounded_number_is_near_and_stays_when_rounded_again(number in -1e9..1e9_f64, digits in 0_usize..6) {
-            let once = round(number, digits);
-            let half = 0.5 * 10_f64.powi(-i32::try_from(digits).unwrap());
+        fn a_rounded_number_is_near_and_stays_when_rounded_again(number in -1e9..1e9_f64, digits in 0_i32..6) {
+            let once = round(number, digits, false);
+            let half = 0.5 * 10_f64.powi(-digits);
             proptest::prop_assert!((once - number).abs() <= half + number.abs() * 2.0 * f64::EPSILON);
-            proptest::prop_assert_eq!(round(once, digits), once);
+            proptest::prop_assert_eq!(round(once, digits, false), once);
         }
     }
 }

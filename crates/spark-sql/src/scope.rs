@@ -12,6 +12,14 @@ pub(crate) struct Column {
     pub name: String,
     /// Known for columns of tables that only pass through; then fields inside can be named too.
     pub data_type: Option<DataType>,
+    /// What the rewritten query calls it, where that is another name.
+    pub called: Option<String>,
+}
+
+impl Column {
+    pub fn new(name: impl Into<String>, data_type: Option<DataType>) -> Self {
+        Self { name: name.into(), data_type, called: None }
+    }
 }
 
 /// Something in a FROM clause.
@@ -125,7 +133,7 @@ impl Scope<'_> {
         match found.as_slice() {
             [] => Ok(output()),
             // of several equal spellings the engine knows which are joined by USING and which are ambiguous
-            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name) => {
+            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name && other.called == first.called) => {
                 Ok(Some(chain(None, first, &parts[1..])))
             }
             several => Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
@@ -178,7 +186,7 @@ pub(crate) struct Found {
 
 fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> Found {
     let mut spelled: Vec<Ident> = alias.into_iter().map(Ident::new).collect();
-    spelled.push(Ident::new(&column.name));
+    spelled.push(Ident::new(column.called.as_ref().unwrap_or(&column.name)));
     let mut found = Found { column: spelled, fields: Vec::new(), end: column.clone() };
     for field in fields {
         let inside = match &found.end.data_type {
@@ -186,8 +194,8 @@ fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> Found {
             _ => None,
         };
         found.end = match inside {
-            Some(inside) => Column { name: inside.name().clone(), data_type: Some(inside.data_type().clone()) },
-            None => Column { name: field.value.clone(), data_type: None },
+            Some(inside) => Column::new(inside.name(), Some(inside.data_type().clone())),
+            None => Column::new(&field.value, None),
         };
         found.fields.push(found.end.name.clone());
     }

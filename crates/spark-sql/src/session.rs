@@ -1,9 +1,15 @@
 //! The context in which rewritten texts are planned.
 
+use std::hash::{Hash, Hasher};
+
+use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::common::config::Dialect;
+use tributary_lake::datafusion::error::{DataFusionError, Result};
+use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use tributary_lake::datafusion::prelude::SessionContext;
 
-use crate::{quotient, rounding, substring, sum};
+use crate::{functions, quotient, sum};
 
 /// Gives a context the dialect's meaning of nulls in an order, of numbers and of names, and the functions that rewritten texts
 /// call.
@@ -25,8 +31,61 @@ pub fn prepare(context: &SessionContext) {
     let settings = state.config().options();
     let told = state.scalar_functions().values().filter_map(|function| function.inner().with_updated_config(settings));
     told.for_each(|function| context.register_udf(function));
-    context.register_udf(quotient::function());
-    context.register_udf(rounding::function());
-    context.register_udf(substring::function());
+    functions::register(context);
+    context.register_udf(quotient::FUNCTION.udf());
+    context.register_udf(CurrentUser::function(None));
     context.register_udaf(sum::function());
+}
+
+/// Says who runs the texts of a context: what `current_user()` answers. Without it, a text that asks is refused.
+pub fn run_as(context: &SessionContext, user: &str) {
+    context.register_udf(CurrentUser::function(Some(user)));
+}
+
+/// `current_user()`.
+#[derive(Debug)]
+struct CurrentUser {
+    user: Option<String>,
+    signature: Signature,
+}
+
+impl CurrentUser {
+    fn function(user: Option<&str>) -> ScalarUDF {
+        ScalarUDF::from(Self { user: user.map(str::to_owned), signature: Signature::nullary(Volatility::Stable) })
+    }
+}
+
+impl PartialEq for CurrentUser {
+    fn eq(&self, other: &Self) -> bool {
+        self.user == other.user
+    }
+}
+
+impl Eq for CurrentUser {}
+
+impl Hash for CurrentUser {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.user.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for CurrentUser {
+    fn name(&self) -> &str {
+        "current_user"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        match &self.user {
+            Some(_) => Ok(DataType::Utf8),
+            None => Err(DataFusionError::Plan("who runs this text is not known".to_owned())),
+        }
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Scalar(ScalarValue::Utf8(self.user.clone())))
+    }
 }

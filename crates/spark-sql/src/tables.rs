@@ -53,7 +53,7 @@ impl Source {
     /// What `provider` gives of a table; `read` tells several readings of one table apart.
     pub fn new(catalogue: &str, name: &TableName, read: &Read, provider: Arc<dyn TableProvider>) -> Self {
         let schema = provider.schema();
-        let columns = schema.fields().iter().map(|field| Column { name: field.name().clone(), data_type: Some(field.data_type().clone()) });
+        let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
         let names = vec![catalogue.to_owned(), name.schema.clone(), name.name.clone()];
         Self { registered: read.describe(&format!("{catalogue}.{name}")), names, columns: columns.collect(), provider }
     }

@@ -87,7 +87,7 @@ impl Text {
 /// As [`Text::plan`].
 pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, schema: &DFSchema, own: &[String]) -> Result<Expr, Error> {
     let mut parsed = parse::expression(text)?;
-    let columns = schema.fields().iter().map(|field| Column { name: field.name().clone(), data_type: Some(field.data_type().clone()) });
+    let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
     let of = |alias: &str| vec![alias.to_owned()];
     let relation = Relation { alias: relation.map(str::to_owned), names: relation.map(of).unwrap_or_default(), columns: columns.collect() };
     let scope = Scope { relations: vec![relation], ..Scope::default() };

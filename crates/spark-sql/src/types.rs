@@ -31,8 +31,8 @@ pub(crate) fn rewrite(data_type: &mut DataType, span: Span) -> Result<(), Error>
         DataType::Decimal(info) | DataType::Dec(info) | DataType::Numeric(info) => match info {
             ExactNumberInfo::PrecisionAndScale(_, _) | ExactNumberInfo::Precision(_) => Ok(()),
             ExactNumberInfo::None => {
-                let hint = format!("say precision and scale: {data_type}(10, 0) is what the dialect means by it");
-                Err(Error::refused_with_hint(format!("the type {data_type}"), hint, span))
+                *info = ExactNumberInfo::PrecisionAndScale(10, 0);
+                Ok(())
             }
         },
         other => Err(Error::refused(format!("the type {other}"), span)),

@@ -1,0 +1,293 @@
+//! Functions that give rows: LATERAL VIEW, `LATERAL explode(…)` after a comma, and alone in a select list.
+//!
+//! The engine unfolds a list in a select list only. So what stands in FROM becomes a query of its own, whose columns have names of
+//! their own, with the list unfolded beside them; the names of the text stand for those.
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LateralView, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Spanned, TableAlias, TableFactor, TableWithJoins, Value, ValueWithSpan,
+};
+use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
+use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::Error;
+use crate::ast::{call, text};
+use crate::rewrite::{Rewriter, refuse_if};
+use crate::scope::{Column, Outside, Relation, Scope, same};
+
+/// The name of what a select list unfolds; no text can name it.
+const IN_PROJECTION: &str = "\u{1}of the select list";
+
+/// A function that gives rows, and what its rows are called.
+pub(crate) struct Generator {
+    expression: Expr,
+    name: Option<String>,
+    columns: Vec<String>,
+    outer: bool,
+}
+
+impl From<LateralView> for Generator {
+    fn from(view: LateralView) -> Self {
+        let LateralView { lateral_view, lateral_view_name, lateral_col_alias, outer } = view;
+        let name = lateral_view_name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone());
+        Self { expression: lateral_view, name, columns: lateral_col_alias.into_iter().map(|alias| alias.value).collect(), outer }
+    }
+}
+
+/// `LATERAL explode(…) AS t(c)` after a comma, taken out of FROM.
+pub(crate) fn after_a_comma(from: &mut Vec<TableWithJoins>) -> Result<Vec<Generator>, Error> {
+    let mut generators = Vec::new();
+    let mut kept = Vec::with_capacity(from.len());
+    for item in from.drain(..) {
+        match item {
+            TableWithJoins { relation: TableFactor::Function { lateral: true, name, args, with_ordinality: false, alias }, joins }
+                if joins.is_empty() && !kept.is_empty() =>
+            {
+                let arguments = args.into_iter().map(|argument| match argument {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Ok(expression),
+                    other => Err(Error::refused("this argument of a function in FROM", other.span())),
+                });
+                let expression = call(&name.to_string(), arguments.collect::<Result<_, _>>()?);
+                let columns = alias.iter().flat_map(|alias| alias.columns.iter().map(|column| column.name.value.clone())).collect();
+                generators.push(Generator { expression, name: alias.map(|alias| alias.name.value), columns, outer: false });
+            }
+            item => kept.push(item),
+        }
+    }
+    *from = kept;
+    Ok(generators)
+}
+
+/// The function of an expression that is nothing but a call of one that gives rows.
+fn generator_of(expression: &Expr) -> Option<(&Function, String)> {
+    let Expr::Function(function) = expression else { return None };
+    let name = crate::calls::written(&function.name);
+    matches!(name.trim_end_matches("_outer"), "explode" | "posexplode" | "inline" | "json_tuple").then_some((function, name))
+}
+
+/// Functions of a select list that give several columns, their names put in their place.
+pub(crate) fn in_projection(projection: &mut Vec<SelectItem>) -> Result<Vec<Generator>, Error> {
+    let mut generators = Vec::new();
+    let mut items = Vec::with_capacity(projection.len());
+    for item in projection.drain(..) {
+        let (expression, given) = match &item {
+            SelectItem::UnnamedExpr(expression) => (expression, Vec::new()),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, vec![alias.value.clone()]),
+            SelectItem::ExprWithAliases { expr, aliases } => (expr, aliases.iter().map(|alias| alias.value.clone()).collect()),
+            _ => {
+                items.push(item);
+                continue;
+            }
+        };
+        let Some((function, name)) = generator_of(expression) else {
+            if let SelectItem::ExprWithAliases { expr, .. } = &item {
+                return Err(Error::refused("several names for one expression", expr.span()));
+            }
+            items.push(item);
+            continue;
+        };
+        let is_single = matches!(name.as_str(), "explode" | "explode_outer") && given.len() <= 1;
+        if is_single {
+            items.push(item);
+            continue;
+        }
+        let columns = columns(&name, function, given)?;
+        refuse_if(!generators.is_empty(), "several functions that give rows in one select list", expression.span())?;
+        items.extend(columns.iter().map(|column| {
+            let parts = vec![Ident::with_quote('`', IN_PROJECTION), Ident::with_quote('`', column)];
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+        }));
+        generators.push(Generator { expression: expression.clone(), name: Some(IN_PROJECTION.to_owned()), columns, outer: false });
+    }
+    *projection = items;
+    Ok(generators)
+}
+
+/// What the columns are called that a function gives.
+fn columns(name: &str, function: &Function, given: Vec<String>) -> Result<Vec<String>, Error> {
+    let arguments = match &function.args {
+        FunctionArguments::List(list) => list.args.len(),
+        _ => 0,
+    };
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let span = function.span();
+    let fits = match name.trim_end_matches("_outer") {
+        "explode" => (1..=2).contains(&given.len()),
+        "posexplode" => (2..=3).contains(&given.len()),
+        "json_tuple" => given.len() + 1 == arguments,
+        _ => !given.is_empty(),
+    };
+    match (name.trim_end_matches("_outer"), given.is_empty()) {
+        (_, false) if fits => Ok(given),
+        (_, false) => Err(Error::refused(format!("so many names for what `{name}` gives"), span)),
+        ("explode", true) => Ok(named(&["col"])),
+        ("posexplode", true) => Ok(named(&["pos", "col"])),
+        ("json_tuple", true) => Ok((0..arguments.saturating_sub(1)).map(|at| format!("c{at}")).collect()),
+        _ => Err(Error::refused_with_hint(format!("`{name}` without names"), "say AS (a, b, …)", span)),
+    }
+}
+
+/// `*` and `t.*` as the columns they stand for, where the rewritten query calls them otherwise.
+pub(crate) fn spell_wildcards(projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<(), Error> {
+    if scope.relations.iter().all(|relation| relation.columns.iter().all(|column| column.called.is_none())) {
+        return Ok(());
+    }
+    let mut items = Vec::with_capacity(projection.len());
+    for item in projection.drain(..) {
+        let (relations, options): (Vec<&Relation>, _) = match &item {
+            SelectItem::Wildcard(options) => {
+                (scope.relations.iter().filter(|relation| relation.names != [IN_PROJECTION]).collect(), options.clone())
+            }
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                (vec![scope.relation(name)?], options.clone())
+            }
+            _ => {
+                items.push(item);
+                continue;
+            }
+        };
+        let mut columns: Vec<(&Relation, &Column)> =
+            relations.into_iter().flat_map(|relation| relation.columns.iter().map(move |column| (relation, column))).collect();
+        if let Some(except) = &options.opt_except {
+            let out = |name: &str| [&except.first_element].into_iter().chain(&except.additional_elements).any(|one| same(&one.value, name));
+            columns.retain(|(_, column)| !out(&column.name));
+        }
+        items.extend(columns.into_iter().map(|(relation, column)| {
+            let mut parts: Vec<Ident> = relation.names.last().map(|name| Ident::with_quote('`', name)).into_iter().collect();
+            parts.push(Ident::with_quote('`', &column.name));
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
+        }));
+    }
+    *projection = items;
+    Ok(())
+}
+
+impl Rewriter<'_> {
+    /// `explode(list)` with one name or none, alone in a select list: the engine unfolds it there.
+    pub(crate) fn single_generator(&self, item: &mut SelectItem, scope: &Scope<'_>) -> Result<Option<Column>, Error> {
+        let (expression, name) = match item {
+            SelectItem::UnnamedExpr(expression) => (expression, "col".to_owned()),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, alias.value.clone()),
+            _ => return Ok(None),
+        };
+        let Some((function, called)) = generator_of(expression) else { return Ok(None) };
+        let [list] =
+            self.arguments(function, scope)?.try_into().map_err(|_| Error::refused(format!("this form of `{called}`"), function.span()))?;
+        let list = if called.ends_with("_outer") { call("or_nothing", vec![list]) } else { list };
+        *item = SelectItem::ExprWithAlias { expr: call("unnest", vec![list]), alias: Ident::new(&name) };
+        Ok(Some(Column::new(name, None)))
+    }
+
+    fn arguments(&self, function: &Function, scope: &Scope<'_>) -> Result<Vec<Expr>, Error> {
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(Error::refused(format!("this form of `{}`", function.name), function.span()));
+        };
+        let one = |argument: &FunctionArg| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => {
+                let mut expression = expression.clone();
+                self.expression(&mut expression, scope)?;
+                Ok(expression)
+            }
+            other => Err(Error::refused(format!("this argument of `{}`", function.name), other.span())),
+        };
+        list.args.iter().map(one).collect()
+    }
+
+    /// Puts FROM into a query that also unfolds; tells what can be named then.
+    pub(crate) fn unfold(
+        &self,
+        from: &mut Vec<TableWithJoins>,
+        relations: Vec<Relation>,
+        generator: Generator,
+        outside: Outside<'_>,
+    ) -> Result<Vec<Relation>, Error> {
+        let Generator { expression, name, columns: given, outer } = generator;
+        let span = expression.span();
+        let Some((function, called)) = generator_of(&expression) else {
+            return Err(Error::refused(format!("`{expression}` as rows"), span));
+        };
+        let outer = outer || called.ends_with("_outer");
+        let scope = Scope { relations, outside, ..Scope::default() };
+        let mut arguments = self.arguments(function, &scope)?;
+        let columns = columns(&called, function, given)?;
+        let relations = scope.relations;
+        let depth = relations.iter().flat_map(|relation| &relation.columns).filter(|column| column.called.is_some()).count();
+        let alias = format!("unfolded {depth}");
+        let inside = |at: usize| format!("unfolded {depth} {at}");
+
+        // what is there already, under names of its own
+        let mut items = Vec::new();
+        let mut kept = Vec::new();
+        for relation in &relations {
+            let mut renamed = Vec::new();
+            for column in &relation.columns {
+                let new = inside(items.len());
+                let mut parts: Vec<Ident> = relation.alias.iter().map(|alias| Ident::with_quote('`', alias)).collect();
+                parts.push(Ident::with_quote('`', column.called.as_ref().unwrap_or(&column.name)));
+                let one = if parts.len() == 1 { Expr::Identifier(parts.remove(0)) } else { Expr::CompoundIdentifier(parts) };
+                items.push(SelectItem::ExprWithAlias { expr: one, alias: Ident::with_quote('`', &new) });
+                renamed.push(Column { called: Some(new), ..column.clone() });
+            }
+            kept.push(Relation { alias: Some(alias.clone()), names: relation.names.clone(), columns: renamed });
+        }
+        let first = items.len();
+        let told: Vec<Column> =
+            columns.iter().enumerate().map(|(at, name)| Column { called: Some(inside(first + at)), ..Column::new(name, None) }).collect();
+        let kind = called.trim_end_matches("_outer");
+        if kind == "json_tuple" {
+            let of = arguments.remove(0);
+            for (field, column) in arguments.iter().zip(&told) {
+                let Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(field) | Value::DoubleQuotedString(field), .. }) = field
+                else {
+                    return Err(Error::refused("a name of `json_tuple` that is no literal", span));
+                };
+                let expr = call("json_at", vec![of.clone(), text(&format!("={field}"))]);
+                items.push(SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.called.as_deref().unwrap_or_default()) });
+            }
+            wrap(from, items, &alias)?;
+        } else {
+            let [list] = arguments.try_into().map_err(|_| Error::refused(format!("this form of `{called}`"), span))?;
+            let (list, fields): (Expr, Vec<Vec<usize>>) = match (kind, told.len()) {
+                ("explode", 1) => (list, vec![Vec::new()]),
+                ("explode", _) => (call("map_entries", vec![list]), vec![vec![0], vec![1]]),
+                ("posexplode", 2) => (call("positions", vec![list]), vec![vec![0], vec![1]]),
+                ("posexplode", _) => (call("positions", vec![call("map_entries", vec![list])]), vec![vec![0], vec![1, 0], vec![1, 1]]),
+                (_, several) => (list, (0..several).map(|at| vec![at]).collect()),
+            };
+            let list = if outer { call("or_nothing", vec![list]) } else { list };
+            let whole = format!("unfolded {depth} whole");
+            items.push(SelectItem::ExprWithAlias { expr: call("unnest", vec![list]), alias: Ident::with_quote('`', &whole) });
+            wrap(from, items, &alias)?;
+            let mut items: Vec<SelectItem> =
+                (0..first).map(|at| SelectItem::UnnamedExpr(Expr::Identifier(Ident::with_quote('`', inside(at))))).collect();
+            for (path, column) in fields.iter().zip(&told) {
+                let whole = Expr::Identifier(Ident::with_quote('`', &whole));
+                let expr = path.iter().fold(whole, |of, at| call("field_at", vec![of, crate::ast::number(&at.to_string())]));
+                items.push(SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.called.as_deref().unwrap_or_default()) });
+            }
+            wrap(from, items, &alias)?;
+        }
+        kept.push(Relation { alias: Some(alias), names: name.into_iter().collect(), columns: told });
+        Ok(kept)
+    }
+}
+
+/// FROM as `(SELECT items FROM …) AS alias`.
+fn wrap(from: &mut Vec<TableWithJoins>, items: Vec<SelectItem>, alias: &str) -> Result<(), Error> {
+    let Some(mut query) = template() else { return Err(Error::refused("LATERAL VIEW", Span::empty())) };
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let select: &mut Select = select;
+        select.projection = items;
+        select.from = std::mem::take(from);
+    }
+    let alias = TableAlias { explicit: true, name: Ident::with_quote('`', alias), columns: Vec::new(), at: None };
+    let relation = TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(alias), sample: None };
+    *from = vec![TableWithJoins { relation, joins: Vec::new() }];
+    Ok(())
+}
+
+fn template() -> Option<Query> {
+    let query = Parser::new(&DatabricksDialect).try_with_sql("SELECT 1").ok()?.parse_query().ok()?;
+    Some(*query)
+}
