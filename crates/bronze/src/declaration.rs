@@ -20,16 +20,18 @@ pub(crate) fn differences(feed: &SourceFeed, table: &[Column]) -> Differences {
     for declared in &feed.columns {
         let Some(column) = table.iter().find(|column| column.name == declared.name) else { continue };
         let (is, wanted) = (&column.data_type, &declared.data_type);
-        if is.same_values(wanted) {
+        // A struct of the table may have fields that messages have brought, and gets those that are declared.
+        let (table, declared) = (is.with_fields_of(wanted), wanted.with_fields_of(is));
+        let (is_wider, is_narrower) = (table.joined(&declared) == table, declared.joined(&table) == declared);
+        if is_wider && is_narrower {
             continue;
         }
         let widens = feed.schema_policy == SchemaPolicy::Widen;
-        let (is_wider, is_narrower) = (is.joined(wanted) == *is, is.joined(wanted) == *wanted);
         let name = &column.name;
         match (widens, is_wider, is_narrower) {
             // It was widened by values since it was declared.
             (true, true, _) => {}
-            (true, _, true) => found.widened.push(Column { data_type: wanted.clone(), ..column.clone() }),
+            (true, _, true) => found.widened.push(Column { data_type: table.joined(&declared), ..column.clone() }),
             (false, _, true) => found.remarks.push(format!(
                 "column {name} is declared {wanted} and is {is} in the table, as which its values are read: declare it {is}, or set schema_policy: widen, which rewrites the table"
             )),

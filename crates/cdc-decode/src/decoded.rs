@@ -152,7 +152,7 @@ impl fmt::Display for IgnoreReason {
 pub struct SchemaChange {
     /// Every column of the bronze table afterwards.
     pub columns: Vec<Column>,
-    /// Business columns that are new.
+    /// Business columns that are new; and fields of structs that are, by their path (`address.zip`).
     pub added: Vec<Column>,
     /// Business columns whose type is wider than before (policy `widen`), in the new type.
     pub widened: Vec<Column>,

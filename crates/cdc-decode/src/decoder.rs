@@ -352,6 +352,14 @@ impl Decoder {
                 choices,
                 place: record.place(),
             })),
+            Problem::NewField(data_type) => match (self.table.policy(), self.table.new_fields(column, &data_type).first()) {
+                (SchemaPolicy::Freeze, Some(field)) => Verdict::Stopped(self.frozen(record, &field.name, "the table does not have it")),
+                _ => {
+                    self.table.add_fields(column, &data_type);
+                    self.relayout();
+                    Verdict::Again
+                }
+            },
             Problem::DoesNotFit(wanted) => {
                 let message = format!("column {name} of type {data_type} does not hold a value of type {wanted}");
                 match self.table.policy() {
@@ -487,11 +495,14 @@ impl Decoder {
 
     fn schema_change(&mut self) -> Option<SchemaChange> {
         let (added, widened) = (std::mem::take(&mut self.table.added), std::mem::take(&mut self.table.widened));
-        if added.is_empty() && widened.is_empty() {
+        let fields = std::mem::take(&mut self.table.fields_added);
+        if added.is_empty() && widened.is_empty() && fields.is_empty() {
             return None;
         }
-        let specs = |columns: &[usize]| columns.iter().filter_map(|column| self.table.specs.get(*column).cloned()).collect();
-        Some(SchemaChange { columns: self.columns(), added: specs(&added), widened: specs(&widened) })
+        let specs =
+            |columns: &[usize]| -> Vec<Spec> { columns.iter().filter_map(|column| self.table.specs.get(*column).cloned()).collect() };
+        let added = specs(&added).into_iter().chain(fields).collect();
+        Some(SchemaChange { columns: self.columns(), added, widened: specs(&widened) })
     }
 
     fn notes(&mut self, decoded: &mut Decoded) {

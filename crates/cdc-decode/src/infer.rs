@@ -58,7 +58,8 @@ impl Inference {
     }
 }
 
-fn value_type(cursor: &mut Cursor<'_>) -> Result<Option<DataType>, Broken> {
+/// The type of a column for a value; none where the value tells none.
+pub(crate) fn value_type(cursor: &mut Cursor<'_>) -> Result<Option<DataType>, Broken> {
     let kind = cursor.kind()?;
     Ok(match kind {
         Kind::Number => {

@@ -4,6 +4,7 @@ use tributary_specs::DataType;
 
 use crate::column::{Column, Refused};
 use crate::encoded::{decode, short_base64, unscaled};
+use crate::infer::value_type;
 use crate::json::{Broken, Cursor, Kind};
 use crate::number::Decimal;
 use crate::placeholder::Placeholder;
@@ -58,8 +59,10 @@ pub(crate) enum Problem {
         found: &'static str,
         wanted: &'static str,
     },
-    /// The column's type does not hold it; this one would.
+    /// The column's type does not hold it; this one would. Of a nested column only the part that does not fit.
     DoesNotFit(DataType),
+    /// A nested object has a field that the column has not: the column's type with this field alone.
+    NewField(DataType),
     /// It can be read in more than one way and nothing says in which.
     Undeclared {
         found: &'static str,
@@ -75,6 +78,60 @@ impl From<Broken> for Problem {
     }
 }
 
+/// A value in a nested object that its column cannot take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Extra {
+    /// Where it is in the object: `address.zip`.
+    pub path: String,
+    /// Its JSON text.
+    pub json: Vec<u8>,
+    /// The object's type with this field alone, where the column could have it but has not; `None` for a value that no field takes.
+    pub missing: Option<DataType>,
+}
+
+impl Extra {
+    /// Of a field with a value that the column's type of it does not have, or that was not sent.
+    pub(crate) fn of_value(json: Vec<u8>) -> Self {
+        Self { path: String::new(), json, missing: None }
+    }
+
+    /// Of a field that the struct does not have.
+    pub(crate) fn of_field(name: &str, json: Vec<u8>, data_type: Option<DataType>) -> Self {
+        Self { path: name.to_owned(), json, missing: data_type.map(|data_type| field_alone(name, data_type)) }
+    }
+
+    /// The same as seen from the struct around.
+    pub(crate) fn below(&mut self, name: &str) {
+        self.path = if self.path.is_empty() { name.to_owned() } else { format!("{name}.{}", self.path) };
+        self.missing = self.missing.take().map(|missing| field_alone(name, missing));
+    }
+
+    /// The same as seen from the list or map around.
+    pub(crate) fn inside(&mut self, around: impl Fn(DataType) -> DataType) {
+        self.missing = self.missing.take().map(around);
+    }
+}
+
+fn field_alone(name: &str, data_type: DataType) -> DataType {
+    DataType::Struct(vec![tributary_specs::Column::new(name, data_type)])
+}
+
+/// A struct with one field of this type, for what does not fit inside of it.
+pub(crate) fn in_field(problem: Problem, name: &str) -> Problem {
+    around(problem, |data_type| field_alone(name, data_type))
+}
+
+/// A list of this type, likewise.
+pub(crate) fn in_list(data_type: DataType) -> DataType {
+    DataType::Array(Box::new(data_type))
+}
+
+/// A map with these values, likewise.
+pub(crate) fn in_map(keys: &DataType) -> impl Fn(DataType) -> DataType + use<> {
+    let keys = keys.clone();
+    move |data_type| DataType::Map(Box::new(keys.clone()), Box::new(data_type))
+}
+
 /// Reads values; keeps its buffers between them.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -86,8 +143,8 @@ pub(crate) struct Reader {
     pub cut: u64,
     /// Keys that came twice in one object.
     pub duplicates: u64,
-    /// Fields of nested objects that their column does not have, with their JSON text.
-    pub extras: Vec<(String, Vec<u8>)>,
+    /// What nested objects have that their column cannot take.
+    pub extras: Vec<Extra>,
     pub(crate) problem: Option<Problem>,
 }
 
@@ -267,6 +324,11 @@ impl Reader {
                     None => Scalar::Number(number.raw),
                 }
             }
+            // Its digits alone would be rounded to those of a float.
+            (Wire::Double, Kind::Number) if *column.data_type() == DataType::Float => {
+                let raw = cursor.number()?.raw;
+                std::str::from_utf8(raw).ok().and_then(|digits| digits.parse().ok()).map_or(Scalar::Number(raw), Scalar::Double)
+            }
             (
                 Wire::Float | Wire::Double | Wire::Digits | Wire::Unscaled { .. } | Wire::VariableScale | Wire::DecimalUndeclared,
                 Kind::Number,
@@ -411,12 +473,13 @@ impl Reader {
         }
         match (wire, kind) {
             (Wire::Array(wire), Kind::Array) => {
-                let fits = column.data_type().clone();
                 let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let extras = self.extras.len();
                 let mut elements = cursor.array()?;
                 while cursor.element(&mut elements)? {
-                    self.try_read(cursor, wire, element).map_err(|problem| around(problem, &fits))?;
+                    self.try_read(cursor, wire, element).map_err(|problem| around(problem, in_list))?;
                 }
+                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(in_list));
             }
             (Wire::Struct(wires), Kind::Object) => {
                 let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -424,6 +487,8 @@ impl Reader {
             }
             (Wire::Map(key, value), Kind::Object) => {
                 let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let around_values = in_map(keys.data_type());
+                let extras = self.extras.len();
                 let mut members = cursor.object()?;
                 while let Some(name) = cursor.member(&mut members)? {
                     if **key != Wire::Text && **key != Wire::Anything {
@@ -431,11 +496,14 @@ impl Reader {
                     }
                     let name = name.resolve(&mut self.text)?;
                     push(keys, Scalar::Text(name), key)?;
-                    self.try_read(cursor, value, values)?;
+                    self.try_read(cursor, value, values).map_err(|problem| around(problem, &around_values))?;
                 }
+                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
             }
             (Wire::Map(key, value), Kind::Array) => {
                 let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+                let around_values = in_map(keys.data_type());
+                let extras = self.extras.len();
                 let mut pairs = cursor.array()?;
                 while cursor.element(&mut pairs)? {
                     let mut pair = cursor.array()?;
@@ -446,11 +514,12 @@ impl Reader {
                     if !cursor.element(&mut pair)? {
                         return Err(wrong(Kind::Array, wire));
                     }
-                    self.try_read(cursor, value, values)?;
+                    self.try_read(cursor, value, values).map_err(|problem| around(problem, &around_values))?;
                     if cursor.element(&mut pair)? {
                         return Err(wrong(Kind::Array, wire));
                     }
                 }
+                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
             }
             _ => return Err(wrong(kind, wire)),
         }
@@ -465,11 +534,20 @@ impl Reader {
         while let Some(key) = cursor.member(&mut members)? {
             let name = key.resolve(&mut scratch)?;
             let wire = wires.iter().find(|(wire, _)| wire.as_bytes() == name).map(|(_, wire)| wire);
-            let field = fields.iter_mut().find(|(field, _)| field.as_bytes() == name);
-            let (Some(wire), Some((name, field))) = (wire, field) else {
+            let Some(at) = fields.iter().position(|(field, _)| field.as_bytes() == name) else {
+                let twin = fields.iter().any(|(field, _)| field.as_bytes().eq_ignore_ascii_case(name));
+                let inferred = value_type(&mut cursor.clone())?;
                 let raw = cursor.raw()?;
                 if raw != b"null" {
-                    self.extras.push((String::from_utf8_lossy(name).into_owned(), raw.to_vec()));
+                    let data_type = wire.map(Wire::natural).or(inferred).filter(|_| !twin && !name.is_empty());
+                    self.extras.push(Extra::of_field(&String::from_utf8_lossy(name), raw.to_vec(), data_type));
+                }
+                continue;
+            };
+            let (Some(wire), Some((name, field))) = (wire, fields.get_mut(at)) else {
+                let raw = cursor.raw()?;
+                if raw != b"null" {
+                    self.extras.push(Extra::of_field(&String::from_utf8_lossy(name), raw.to_vec(), None));
                 }
                 continue;
             };
@@ -484,12 +562,10 @@ impl Reader {
             };
             match self.try_read(cursor, wire, field) {
                 Ok(Read::Done | Read::Null | Read::Extras | Read::Failed) => {}
-                Ok(Read::Unavailable | Read::Lost(_)) => self.extras.push((String::new(), cursor.since(start).to_vec())),
-                Err(problem) => return Err(around(problem, &DataType::String)),
+                Ok(Read::Unavailable | Read::Lost(_)) => self.extras.push(Extra::of_value(cursor.since(start).to_vec())),
+                Err(problem) => return Err(in_field(problem, name)),
             }
-            for (path, _) in &mut self.extras[extras..] {
-                *path = if path.is_empty() { name.clone() } else { format!("{name}.{path}") };
-            }
+            self.extras.iter_mut().skip(extras).for_each(|extra| extra.below(name));
         }
         Ok(())
     }
@@ -579,13 +655,10 @@ fn natural_of(natural: DataType, scalar: Scalar<'_>) -> DataType {
     }
 }
 
-/// A problem inside a nested value is one of the column around it.
-pub(crate) fn around(problem: Problem, column: &DataType) -> Problem {
+/// What a value inside a nested one needs, as what the column around it needs.
+pub(crate) fn around(problem: Problem, column: impl Fn(DataType) -> DataType) -> Problem {
     match problem {
-        Problem::DoesNotFit(_) => Problem::DoesNotFit(match column {
-            DataType::Array(_) | DataType::Struct(_) | DataType::Map(..) => DataType::String,
-            other => other.clone(),
-        }),
+        Problem::DoesNotFit(data_type) => Problem::DoesNotFit(column(data_type)),
         other => other,
     }
 }

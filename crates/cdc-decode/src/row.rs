@@ -6,7 +6,7 @@ use crate::column::Column;
 use crate::infer::kind_type;
 use crate::json::{Broken, Cursor, Kind, Text, write_text};
 use crate::layout::{About, Field, Layout, Next, Row, Slot};
-use crate::read::{Lost, Problem, Read, Reader};
+use crate::read::{Extra, Lost, Problem, Read, Reader};
 use crate::source::Source;
 use crate::template::Block;
 
@@ -242,8 +242,8 @@ fn uncommon<'a>(
             found.rescue(&field.name, cursor.since(start).trim_ascii_start());
         }
         Read::Extras => {
-            for (path, raw) in std::mem::take(&mut reader.extras) {
-                found.rescue(&format!("{}.{path}", field.name), &raw);
+            for extra in std::mem::take(&mut reader.extras) {
+                keep_extra(extra, &field.name, index, rules.policy, found)?;
             }
         }
         Read::Failed => {
@@ -257,6 +257,19 @@ fn uncommon<'a>(
             column.push_null();
             *cursor = cursor.back_to(start);
             found.rescue(&field.name, cursor.raw()?);
+        }
+    }
+    Ok(())
+}
+
+/// What becomes of a value in a nested object that its column cannot take.
+pub(crate) fn keep_extra(extra: Extra, column: &str, index: usize, policy: SchemaPolicy, found: &mut Found<'_>) -> Result<(), Halt> {
+    let path = format!("{column}.{}", extra.path);
+    match (extra.missing, policy) {
+        (None, _) | (Some(_), SchemaPolicy::Rescue) => found.rescue(&path, &extra.json),
+        (Some(_), SchemaPolicy::Quarantine) => return Err(Halt::Refused(path)),
+        (Some(data_type), SchemaPolicy::Freeze | SchemaPolicy::Add | SchemaPolicy::Widen) => {
+            return Err(Halt::Value { column: index, problem: Problem::NewField(data_type) });
         }
     }
     Ok(())

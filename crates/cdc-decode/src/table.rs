@@ -48,6 +48,8 @@ pub(crate) struct Table {
     pub added: Vec<usize>,
     /// Columns made wider since the table was last told.
     pub widened: Vec<usize>,
+    /// Fields of structs added since the table was last told: path and type.
+    pub fields_added: Vec<Spec>,
     /// Fields kept out of the columns because of their name, for the notes.
     pub misnamed: Vec<String>,
 }
@@ -90,6 +92,7 @@ impl Table {
             flattened,
             added: Vec::new(),
             widened: Vec::new(),
+            fields_added: Vec::new(),
             misnamed: Vec::new(),
         }
     }
@@ -108,9 +111,10 @@ impl Table {
         self.specs.len() - 1
     }
 
-    /// The table has a known column in this type, whatever was declared.
+    /// The table has a known column in this type, whatever was declared; but fields of structs that are declared are added to it.
     pub(crate) fn retype(&mut self, column: usize, data_type: &DataType) {
         let (Some(spec), Some((name, values))) = (self.specs.get_mut(column), self.rows.get_mut(column)) else { return };
+        let data_type = &data_type.with_fields_of(&spec.data_type);
         if spec.data_type == *data_type {
             return;
         }
@@ -189,6 +193,12 @@ impl Table {
         }
         let twin = self.specs.iter().any(|spec| spec.name.eq_ignore_ascii_case(name));
         if name.is_empty() || twin || system::is_reserved(name) {
+            match self.policy {
+                // To the source it is a column of its own, and the table cannot have it.
+                SchemaPolicy::Freeze if twin && self.held => return None,
+                SchemaPolicy::Quarantine if twin && self.held => return Some(Slot::Refuse),
+                _ => {}
+            }
             if !self.misnamed.iter().any(|known| known == name) {
                 self.misnamed.push(name.to_owned());
             }
@@ -232,6 +242,9 @@ impl Table {
                 Placement::At(slot) => slot,
                 Placement::Frozen => return Err(Misfit::Frozen(schema.field.clone())),
             };
+            if let Slot::Column(column) = slot {
+                self.take_fields(column, &data_type)?;
+            }
             let wire = match slot {
                 Slot::Column(column) => self.wire_beside(column, natural),
                 _ => natural,
@@ -240,6 +253,36 @@ impl Table {
         }
         self.held = true;
         Ok(Layout::new(fields))
+    }
+
+    /// A schema tells of fields of a struct before they have a value.
+    fn take_fields(&mut self, column: usize, data_type: &DataType) -> Result<(), Misfit> {
+        match self.policy {
+            SchemaPolicy::Freeze => {
+                self.new_fields(column, data_type).first().map_or(Ok(()), |field| Err(Misfit::Frozen(field.name.clone())))
+            }
+            SchemaPolicy::Add | SchemaPolicy::Widen => {
+                self.add_fields(column, data_type);
+                Ok(())
+            }
+            SchemaPolicy::Rescue | SchemaPolicy::Quarantine => Ok(()),
+        }
+    }
+
+    /// The fields of structs that a column lacks, by their paths.
+    pub(crate) fn new_fields(&self, column: usize, wanted: &DataType) -> Vec<Spec> {
+        let Some(spec) = self.specs.get(column) else { return Vec::new() };
+        let fields = spec.data_type.fields_only_of(wanted).into_iter();
+        fields.map(|field| Spec::new(format!("{}.{}", spec.name, field.name), field.data_type)).collect()
+    }
+
+    /// Adds the fields of structs that a column lacks.
+    pub(crate) fn add_fields(&mut self, column: usize, wanted: &DataType) {
+        let new = self.new_fields(column, wanted);
+        let Some(wide) = self.specs.get(column).map(|spec| spec.data_type.with_fields_of(wanted)) else { return };
+        if self.become_type(column, &wide) && !self.added.contains(&column) {
+            self.fields_added.extend(new);
+        }
     }
 
     /// A schema that says only "text" or "number" leaves room for a declared encoding.
@@ -275,31 +318,45 @@ impl Table {
         self.flattened
     }
 
-    /// Gives a column a type that also holds `wanted`. `false` = it has that type already, or a row so far has no form in it.
+    /// Gives a column a type that also holds `wanted`. `false` = it has that type already, or a row so far has no form in it, or a
+    /// nested column would have to become a plain one.
     pub(crate) fn widen(&mut self, column: usize, wanted: &DataType) -> bool {
-        let (Some(spec), Some((name, values))) = (self.specs.get_mut(column), self.rows.get_mut(column)) else { return false };
+        let Some(spec) = self.specs.get(column) else { return false };
         let joined = spec.data_type.joined(wanted);
-        if joined == spec.data_type {
+        let nested = |data_type: &DataType| matches!(data_type, DataType::Array(_) | DataType::Map(..) | DataType::Struct(_));
+        if nested(&spec.data_type) != nested(&joined) || !self.become_type(column, &joined) {
             return false;
         }
-        let Some(wide) = values.widened(&joined) else { return false };
-        if !self.before.widen_field(name, &joined) {
+        if !self.widened.contains(&column) && !self.added.contains(&column) {
+            self.widened.push(column);
+        }
+        true
+    }
+
+    /// Gives a column a type that holds all of its own. `false` = as for [`Table::widen`].
+    fn become_type(&mut self, column: usize, wide: &DataType) -> bool {
+        let (Some(spec), Some((name, values))) = (self.specs.get_mut(column), self.rows.get_mut(column)) else { return false };
+        if *wide == spec.data_type {
+            return false;
+        }
+        let Some(wide_values) = values.widened(wide) else { return false };
+        if !self.before.widen_field(name, wide) {
             return false;
         }
         if let Some((from, to)) = &mut self.key_changes {
             // Both hold a few keys whose column has just been widened with the same values.
-            let _ = from.widen_field(name, &joined) && to.widen_field(name, &joined);
+            let _ = from.widen_field(name, wide) && to.widen_field(name, wide);
         }
-        *values = wide;
-        spec.data_type = joined;
+        *values = wide_values;
+        spec.data_type = wide.clone();
         let undeclared = self.undeclared.get(column).copied().unwrap_or(false);
-        if let Some(wire) = self.wires.get_mut(column)
-            && (undeclared || spec.encoding.is_none())
-        {
-            *wire = Self::inferred_wire(&spec.data_type);
-        }
-        if !self.widened.contains(&column) && !self.added.contains(&column) {
-            self.widened.push(column);
+        let encoded = spec.encoding.and_then(|encoding| Wire::declared(wide, Some(encoding), self.plain).ok());
+        if let Some(wire) = self.wires.get_mut(column) {
+            match encoded {
+                Some(encoded) if matches!(wide, DataType::Struct(_)) => *wire = encoded,
+                _ if undeclared || spec.encoding.is_none() => *wire = Self::inferred_wire(wide),
+                _ => {}
+            }
         }
         true
     }

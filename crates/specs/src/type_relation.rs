@@ -1,5 +1,6 @@
 //! How types stand to each other.
 
+use crate::column::Column;
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType};
 
 impl DataType {
@@ -24,7 +25,8 @@ impl DataType {
         }
     }
 
-    /// The narrowest type that holds every value of both, exactly; text where there is none.
+    /// The narrowest type that holds every value of both, exactly; text where there is none. Structs are joined field by field, the
+    /// other's new fields behind one's own.
     ///
     /// ```
     /// use tributary_specs::DataType;
@@ -32,7 +34,7 @@ impl DataType {
     /// assert_eq!(DataType::Long.joined(&DataType::Double), DataType::String);
     /// ```
     pub fn joined(&self, other: &Self) -> Self {
-        use DataType::{Array, Byte, Decimal, Double, Float, Integer, Long, Short, String};
+        use DataType::{Array, Byte, Date, Decimal, Double, Float, Integer, Long, Map, Short, String, Struct, TimestampNtz};
         if self == other {
             return self.clone();
         }
@@ -52,8 +54,50 @@ impl DataType {
                 let precision = (precision - scale).max(other_before) + scale_joined;
                 if precision <= DECIMAL_DIGITS_MAX { Decimal { precision, scale: scale_joined } } else { String }
             }
+            // A day is its midnight; which instant that is nobody knows.
+            (Date, TimestampNtz) | (TimestampNtz, Date) => TimestampNtz,
             (Array(one), Array(other)) => Array(Box::new(one.joined(other))),
+            (Map(key, one), Map(other_key, other)) if key == other_key => Map(key.clone(), Box::new(one.joined(other))),
+            (Struct(one), Struct(other)) => joined_fields(one, other, Self::joined).map_or(String, Struct),
             _ => String,
+        }
+    }
+
+    /// This type with the fields of structs that only the other has behind its own, at every depth; nothing else of it changes.
+    ///
+    /// ```
+    /// use tributary_specs::DataType;
+    /// let table: DataType = "struct<city:string,floor:long>".parse()?;
+    /// assert_eq!(table.with_fields_of(&"struct<zip:string,floor:integer>".parse()?), "struct<city:string,floor:long,zip:string>".parse()?);
+    /// # Ok::<(), tributary_specs::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_fields_of(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Array(one), Self::Array(other)) => Self::Array(Box::new(one.with_fields_of(other))),
+            (Self::Map(key, one), Self::Map(_, other)) => Self::Map(key.clone(), Box::new(one.with_fields_of(other))),
+            (Self::Struct(one), Self::Struct(other)) => {
+                Self::Struct(joined_fields(one, other, Self::with_fields_of).unwrap_or_else(|| one.clone()))
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// The fields of structs, at every depth, that only the other has; each by its path, `city.zip`.
+    pub fn fields_only_of(&self, other: &Self) -> Vec<Column> {
+        match (self, other) {
+            (Self::Array(one), Self::Array(other)) | (Self::Map(_, one), Self::Map(_, other)) => one.fields_only_of(other),
+            (Self::Struct(one), Self::Struct(other)) => {
+                let new = |field: &Column| match one.iter().find(|known| known.name == field.name) {
+                    None => vec![field.clone()],
+                    Some(known) => {
+                        let below = known.data_type.fields_only_of(&field.data_type).into_iter();
+                        below.map(|below| Column { name: format!("{}.{}", field.name, below.name), ..below }).collect()
+                    }
+                };
+                other.iter().flat_map(new).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -67,6 +111,19 @@ impl DataType {
             _ => None,
         }
     }
+}
+
+/// One's fields, each joined with the other's of its name, then the other's; none where names differ by case alone.
+fn joined_fields(one: &[Column], other: &[Column], join: impl Fn(&DataType, &DataType) -> DataType) -> Option<Vec<Column>> {
+    let mut fields = one.to_vec();
+    for field in other {
+        match fields.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&field.name)) {
+            Some(known) if known.name != field.name => return None,
+            Some(known) => known.data_type = join(&known.data_type, &field.data_type),
+            None => fields.push(Column { nullable: true, ..field.clone() }),
+        }
+    }
+    Some(fields)
 }
 
 #[cfg(test)]
@@ -88,9 +145,25 @@ mod tests {
             ("decimal(12,2)", "double", "string"),
             ("array<integer>", "array<long>", "array<long>"),
             ("date", "timestamp", "string"),
+            ("date", "timestamp_ntz", "timestamp_ntz"),
+            ("struct<a:integer,b:string>", "struct<c:date,a:long>", "struct<a:long,b:string,c:date>"),
+            ("struct<a:integer>", "struct<A:integer>", "string"),
+            ("array<struct<a:integer>>", "array<struct<b:long>>", "array<struct<a:integer,b:long>>"),
+            ("map<string,integer>", "map<string,long>", "map<string,long>"),
+            ("map<string,long>", "map<long,long>", "string"),
         ] {
             let of = |text: &str| text.parse::<DataType>().unwrap();
             assert_eq!(of(one).joined(&of(other)), of(joined), "{one} with {other}");
         }
+    }
+
+    #[test]
+    fn new_fields_are_found_by_their_paths() {
+        let of = |text: &str| text.parse::<DataType>().unwrap();
+        let table = of("struct<a:long,b:array<struct<c:long>>>");
+        let paths = |other: &str| table.fields_only_of(&of(other)).into_iter().map(|field| format!("{} {}", field.name, field.data_type));
+        assert_eq!(paths("struct<e:long,b:array<struct<c:string,d:date>>>").collect::<Vec<_>>(), ["e long", "b.d date"]);
+        assert_eq!(paths("struct<a:date>").count(), 0);
+        assert!(DataType::Long.fields_only_of(&table).is_empty());
     }
 }

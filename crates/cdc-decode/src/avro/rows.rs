@@ -17,7 +17,7 @@ use crate::layout::{self, Layout, Slot};
 use crate::op::Op;
 use crate::read::{Read, Reader};
 use crate::record::Record;
-use crate::row::{Found, Halt};
+use crate::row::{Found, Halt, keep_extra};
 use crate::source::{Source, Told};
 use crate::template::Block;
 
@@ -353,8 +353,8 @@ pub(super) fn take_row(
                 found.rescue(&field.name, &json());
             }
             Read::Extras => {
-                for (path, json) in std::mem::take(&mut reader.extras) {
-                    found.rescue(&format!("{}.{path}", field.name), &json);
+                for extra in std::mem::take(&mut reader.extras) {
+                    keep_extra(extra, &field.name, index, policy, found)?;
                 }
             }
             Read::Failed => {

@@ -6,7 +6,9 @@ use crate::avro::image::{Node, Values, range};
 use crate::column::Column;
 use crate::encoded::decode;
 use crate::number::Decimal;
-use crate::read::{Outcome, Problem, Read, Reader, around, assembled, digits, in_order, push, take, wanted, written};
+use crate::read::{
+    Extra, Outcome, Problem, Read, Reader, around, assembled, digits, in_field, in_list, in_map, in_order, push, take, wanted, written,
+};
 use crate::scalar::Scalar;
 use crate::wire::{Form, Wire};
 
@@ -116,9 +118,11 @@ fn scalar<'s>(
     Ok(Outcome::Value(scalar))
 }
 
-/// A floating number as the column holds it; one bound for a column of another type as its shortest digits.
+/// A floating number as the column holds it; one bound for a column of another type as its shortest digits, but for a float, to which
+/// they would be rounded.
 fn floating<'s>(value: Scalar<'s>, is_finite: bool, column: &Column, digits: impl FnOnce() -> &'s [u8]) -> Scalar<'s> {
-    if is_finite && column.data_type() != &value.data_type() { Scalar::Number(digits()) } else { value }
+    let keeps = *column.data_type() == value.data_type() || *column.data_type() == DataType::Float;
+    if is_finite && !keeps { Scalar::Number(digits()) } else { value }
 }
 
 /// Like a set, nothing that Debezium leaves out of an update.
@@ -164,21 +168,25 @@ fn nested(reader: &mut Reader, node: &Node, at: usize, wire: &Wire, column: &mut
     }
     match (wire, &node.values) {
         (Wire::Array(wire), Values::List(offsets, items)) => {
-            let fits = column.data_type().clone();
             let Some(element) = column.element() else { return Err(Problem::DoesNotFit(DataType::String)) };
+            let extras = reader.extras.len();
             for item in range(offsets, at) {
-                try_read(reader, items, item, wire, element).map_err(|problem| around(problem, &fits))?;
+                try_read(reader, items, item, wire, element).map_err(|problem| around(problem, in_list))?;
             }
+            reader.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(in_list));
         }
         (Wire::Map(key, value), Values::Map(offsets, entries)) => {
             let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
+            let around_values = in_map(keys.data_type());
+            let extras = reader.extras.len();
             for entry in range(offsets, at) {
                 if entries.0.is_null(entry) {
                     return Err(wrong(node, wire));
                 }
                 try_read(reader, &entries.0, entry, key, keys)?;
-                try_read(reader, &entries.1, entry, value, values)?;
+                try_read(reader, &entries.1, entry, value, values).map_err(|problem| around(problem, &around_values))?;
             }
+            reader.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
         }
         (Wire::Struct(wires), Values::Record(parts)) => {
             let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -199,6 +207,7 @@ fn record(
 ) -> Result<(), Problem> {
     for (name, node) in parts {
         let wire = wires.iter().find(|(wire, _)| wire == name).map(|(_, wire)| wire);
+        let twin = fields.iter().any(|(field, _)| field != name && field.eq_ignore_ascii_case(name));
         let field = fields.iter_mut().find(|(field, _)| field == name);
         let json = || {
             let mut json = Vec::new();
@@ -207,19 +216,18 @@ fn record(
         };
         let (Some(wire), Some((name, field))) = (wire, field) else {
             if !node.is_null(at) {
-                reader.extras.push((name.clone(), json()));
+                let data_type = wire.map(Wire::natural).filter(|_| !twin);
+                reader.extras.push(Extra::of_field(name, json(), data_type));
             }
             continue;
         };
         let extras = reader.extras.len();
         match try_read(reader, node, at, wire, field) {
             Ok(Read::Done | Read::Null | Read::Extras | Read::Failed) => {}
-            Ok(Read::Unavailable | Read::Lost(_)) => reader.extras.push((String::new(), json())),
-            Err(problem) => return Err(around(problem, &DataType::String)),
+            Ok(Read::Unavailable | Read::Lost(_)) => reader.extras.push(Extra::of_value(json())),
+            Err(problem) => return Err(in_field(problem, name)),
         }
-        for (path, _) in reader.extras.iter_mut().skip(extras) {
-            *path = if path.is_empty() { name.clone() } else { format!("{name}.{path}") };
-        }
+        reader.extras.iter_mut().skip(extras).for_each(|extra| extra.below(name));
     }
     Ok(())
 }

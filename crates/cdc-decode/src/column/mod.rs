@@ -422,9 +422,36 @@ impl Column {
     pub(crate) fn widened(&self, data_type: &DataType) -> Option<Self> {
         let mut wide = Self::new(data_type);
         for row in 0..self.len() {
-            wide.push(self.get(row)?).ok()?;
+            wide.copy(self, row)?;
         }
         Some(wide)
+    }
+
+    /// Appends a row of a column of a narrower type; `None` = it has no form in this one.
+    fn copy(&mut self, from: &Self, row: usize) -> Option<()> {
+        if !from.is_valid(row) {
+            self.push_null();
+            return Some(());
+        }
+        let rows = self.len();
+        match (&mut self.values, &from.values) {
+            (Values::List(_, to), Values::List(offsets, element)) => offsets.range(row).try_for_each(|at| to.copy(element, at))?,
+            (Values::Map(_, to), Values::Map(offsets, entries)) => offsets.range(row).try_for_each(|at| {
+                to.0.copy(&entries.0, at)?;
+                to.1.copy(&entries.1, at)
+            })?,
+            (Values::Struct(to), Values::Struct(fields)) => {
+                for (name, column) in to {
+                    column.fill(rows);
+                    match fields.iter().find(|(field, _)| field == name) {
+                        Some((_, field)) => column.copy(field, row)?,
+                        None => column.push_null(),
+                    }
+                }
+            }
+            _ => return self.push(from.get(row)?).ok(),
+        }
+        self.close().ok()
     }
 
     /// The element column of a list, and the end of the row that the elements appended since become.

@@ -164,7 +164,8 @@ impl Offsets {
         self.0.last().map_or(0, |end| place(*end))
     }
 
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
+    /// What belongs to a row.
+    pub(super) fn range(&self, row: usize) -> std::ops::Range<usize> {
         let at = |row: usize| self.0.get(row).map_or(0, |offset| place(*offset));
         at(row)..at(row + 1)
     }
