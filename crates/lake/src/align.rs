@@ -178,6 +178,8 @@ fn array(from: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef, Misfit>
         (T::Timestamp(unit, zone), T::Timestamp(_, wanted)) if *unit != TimeUnit::Nanosecond && zone.is_some() == wanted.is_some() => {
             exact(from, to, path)
         }
+        // A day as its midnight, which only a zone-less time is.
+        (T::Date32, T::Timestamp(TimeUnit::Microsecond, None)) => exact(from, to, path),
         (T::Struct(_), T::Struct(fields)) => structure(from.as_struct(), fields, path).map(|array| Arc::new(array) as ArrayRef),
         (T::List(_), T::List(element)) => list(from.as_list(), element, path),
         (T::LargeList(element) | T::FixedSizeList(element, _) | T::ListView(element) | T::LargeListView(element), T::List(_)) => {

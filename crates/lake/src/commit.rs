@@ -28,6 +28,8 @@ pub struct Commit {
     pub progress: Vec<Progress>,
     /// All columns of the table after the commit: those it has, in their order, then new nullable ones.
     pub schema: Option<Vec<Column>>,
+    /// Table properties to set, beside `schema`.
+    pub properties: BTreeMap<String, String>,
     /// Metadata domains to set (`Some`) or remove (`None`), for example a file ledger of ours.
     pub domains: BTreeMap<String, Option<String>>,
     /// What the writer read to plan this; decides which lost races can be rebased.

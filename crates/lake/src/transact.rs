@@ -46,9 +46,7 @@ pub(crate) async fn commit(table: &Table, commit: Commit) -> Result<CommitOutcom
     let live = if commit.removes.is_empty() && commit.marks.is_empty() { None } else { Some(table.live_files().await?) };
     let complete_feed = !controls::inserts_left_out_of_change_feed(options);
     well_formed::check(&commit, state, live, complete_feed).map_err(|reason| Error::Malformed { table: table.name().clone(), reason })?;
-    let rewrites_all = commit.operation == Operation::Optimize
-        && commit.reads == Reads::WholeTable
-        && table.live_files().await?.len() == commit.removes.len();
+    let rewrites_all = commit.reads == Reads::WholeTable && table.live_files().await?.len() == commit.removes.len();
     let metadata = changed_metadata(table, &commit, rewrites_all)?;
     if !controls::fencing_off(options)
         && let Some((app_id, expected, found)) = fenced(&commit, &state.progress)
@@ -302,8 +300,9 @@ fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Resul
     delta_schema::added(&state.columns, wanted, rewrites_all).map_err(refused)?;
     let mut metadata = state.metadata.clone();
     let schema = delta_schema::schema_string_with(&metadata.schema_string, wanted).map_err(refused)?;
-    let changed = schema.is_some();
     metadata.schema_string = schema.unwrap_or(metadata.schema_string);
+    metadata.configuration.extend(commit.properties.clone());
+    let changed = metadata != state.metadata;
     let mut needed = if changed { protocol::needed(&metadata, false) } else { Default::default() };
     if !commit.domains.is_empty() {
         needed.extend(protocol::needed_by_domains());

@@ -153,8 +153,9 @@ pub enum Error {
         /// What the spec says.
         declared: String,
     },
-    /// The type of a column is no longer that of the table. A full refresh, or a cast in the query, is needed.
-    #[error("column `{column}` of `{table}` is {found} in the table and {query} in the query: cast it, or refresh the table in full")]
+    /// The type of a column is no longer that of the table. A cast in the query, a `schema_policy` that rewrites the table, or a full
+    /// refresh is needed.
+    #[error("column `{column}` of `{table}` is {found} in the table and {query} in the query: cast it, or {}", without_cast(*widens))]
     ColumnType {
         /// The dataset.
         table: TableName,
@@ -164,6 +165,17 @@ pub enum Error {
         found: Box<str>,
         /// The query's type.
         query: Box<str>,
+        /// Whether the policy `widen` would let the table hold both.
+        widens: bool,
+    },
+    /// The schema policy is `freeze`, and the query yields a column, or a field of a struct, that the table does not have. Leave it out
+    /// of the query, or choose another policy.
+    #[error("column `{column}` comes from the query of `{table}`, which does not have it, and the schema policy is freeze")]
+    Frozen {
+        /// The dataset.
+        table: TableName,
+        /// The column, or the path of the field.
+        column: String,
     },
     /// The source is not the table that was consumed: it was made again, or its latest version is below the one consumed, because it
     /// was restored from a copy. What its versions hold now cannot be told from what the target has.
@@ -260,6 +272,10 @@ fn of_another_source(table: &TableName, source: &TableName, position: i64, lates
     )
 }
 
+fn without_cast(widens: bool) -> &'static str {
+    if widens { "set schema_policy: widen, which rewrites the table" } else { "refresh the table in full" }
+}
+
 fn nearest(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
@@ -321,6 +337,7 @@ impl Fault for Error {
             | Self::DeclaredSchema { .. }
             | Self::Changed { .. }
             | Self::ColumnType { .. }
+            | Self::Frozen { .. }
             | Self::SourceWentBack { .. }
             | Self::StateLost { .. }
             | Self::StateOfAnother { .. } => FaultClass::BadInput,
@@ -351,6 +368,7 @@ impl Fault for Error {
             Self::Kernel { .. } => "SM0018",
             Self::NoColumn { .. } => "SM0019",
             Self::StateLost { .. } => "SM0020",
+            Self::Frozen { .. } => "SM0021",
         })
     }
 
@@ -365,7 +383,9 @@ impl Fault for Error {
             Self::NullKey { source_table, .. } | Self::NullSequence { source_table, .. } | Self::NotOneToOne { source_table, .. } => {
                 Some(format!("tributary show sample {source_table}"))
             }
-            Self::Changed { table, .. } | Self::ColumnType { table, .. } => Some(format!("tributary ddl {table}")),
+            Self::Changed { table, .. } | Self::ColumnType { table, .. } | Self::Frozen { table, .. } => {
+                Some(format!("tributary ddl {table}"))
+            }
             Self::SourceWentBack { source_table, .. } => Some(format!("tributary show history {source_table}")),
             Self::Contended { table, .. } | Self::Busy { table, .. } | Self::StateLost { table, .. } => {
                 Some(format!("tributary show history {table}"))

@@ -8,6 +8,7 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_specs::SilverSpec;
 
+use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::judge::{Judge, Judged, Rejected, join_stops};
@@ -115,6 +116,9 @@ impl Reading<'_> {
         let selected = intake.selection.take_apart(batch)?;
         self.seen.add(selected.rows.values());
         let mut judged = intake.judge.judge(&selected, &intake.target.shape)?;
+        if let (Some(sequence), Some(data_type)) = (&mut judged.events.sequence, intake.target.sequence_type()) {
+            *sequence = conform(sequence, &data_type.to_arrow()).map_err(|error| Error::kernel(&intake.spec.table, error))?;
+        }
         join_stops(&mut self.stop, judged.stop.take());
         merge(&mut self.findings.ignored, &judged.ignored);
         merge(&mut self.findings.expectations, &judged.expectations);

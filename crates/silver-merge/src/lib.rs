@@ -29,6 +29,7 @@ mod error;
 mod events;
 mod fold_current;
 mod fold_history;
+mod growth;
 mod hand_over;
 mod identity;
 mod intake;
@@ -53,6 +54,7 @@ mod state;
 mod survey;
 mod take_out;
 mod target;
+mod widen;
 mod writes;
 
 pub use error::{Error, Result};

@@ -11,16 +11,20 @@ use tributary_lake::arrow::array::{
 };
 use tributary_lake::arrow::datatypes::{Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Progress, Reads, Table, WriterOptions};
-use tributary_specs::{Column, DataType, SilverSpec, TableName, TableSpec};
+use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Progress, Reads, Rewrite, Table, WriterOptions};
+use tributary_specs::{Column, DataType, GrowthPolicy, SilverSpec, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
+use crate::growth::{self, any_retyped};
 use crate::identity::Identity;
 use crate::intake::Intake;
 use crate::judge::Rejected;
 use crate::source::Source;
 use crate::target::Target;
+
+/// The column that holds the row.
+const ROW: &str = "row";
 
 /// The quarantine of a dataset.
 #[derive(Debug)]
@@ -73,7 +77,14 @@ impl Quarantine {
             Some(table) => table.clone(),
             None => crate::target::create(lake, &self.table_spec(columns.clone())).await?,
         };
-        let grown = grown(&table, &columns);
+        let mut grown = grown(&table, &columns);
+        let mut table = table;
+        if let Some(columns) = grown.take_if(|columns| any_retyped(table.columns(), columns)) {
+            match table.rewrite(Rewrite { columns, ..Rewrite::default() }).await.map_err(fail)? {
+                CommitOutcome::Committed { .. } => table = table.refresh().await.map_err(fail)?,
+                lost => return Ok(Some(lost)),
+            }
+        }
         let options = WriterOptions { columns: grown.clone(), ..WriterOptions::default() };
         let mut writer = table.writer(options).map_err(fail)?;
         let now = lake.clock().now().timestamp_micros();
@@ -122,7 +133,7 @@ fn columns(target: &Target) -> Vec<Column> {
     let row = row.map(|column| Column::new(&column.name, column.data_type.clone())).collect();
     vec![
         commented("rule", DataType::String, "the expectation that failed, NULL_KEY or NULL_SEQUENCE"),
-        commented("row", DataType::Struct(row), "the row as it would have been applied"),
+        commented(ROW, DataType::Struct(row), "the row as it would have been applied"),
         commented("source", DataType::String, "the table it came from"),
         commented("source_version", DataType::Long, "the version of that table by which it came"),
         commented("position", DataType::String, "its place in the source"),
@@ -133,17 +144,13 @@ fn columns(target: &Target) -> Vec<Column> {
     ]
 }
 
+/// The columns after a commit of rows that have more, or wider, columns than those set aside before; none when they have not.
 fn grown(table: &Table, wanted: &[Column]) -> Option<Vec<Column>> {
     let mut columns = table.columns().to_vec();
-    let row = wanted.iter().find(|column| column.name == "row")?;
-    let found = columns.iter_mut().find(|column| column.name == "row")?;
-    let (DataType::Struct(have), DataType::Struct(want)) = (&mut found.data_type, &row.data_type) else { return None };
-    let more: Vec<Column> = want.iter().filter(|field| !have.iter().any(|found| found.name == field.name)).cloned().collect();
-    if more.is_empty() {
-        return None;
-    }
-    have.extend(more);
-    Some(columns)
+    let row = wanted.iter().find(|column| column.name == ROW)?;
+    let found = columns.iter_mut().find(|column| column.name == ROW)?;
+    found.data_type = growth::grown(GrowthPolicy::Widen, &found.data_type, &row.data_type)?;
+    (columns != table.columns()).then_some(columns)
 }
 
 fn rows(columns: &[Column], rejected: &Rejected, origin: &Origin<'_>) -> Result<RecordBatch, ArrowError> {
@@ -153,7 +160,7 @@ fn rows(columns: &[Column], rejected: &Rejected, origin: &Origin<'_>) -> Result<
     let source = origin.source.strip_prefix(crate::run::SOURCE_PREFIX).unwrap_or(origin.source);
     let given: BTreeMap<&str, ArrayRef> = BTreeMap::from([
         ("rule", Arc::new(rejected.rules.clone()) as ArrayRef),
-        ("row", Arc::new(row) as ArrayRef),
+        (ROW, Arc::new(row) as ArrayRef),
         ("source", text(source)),
         ("source_version", Arc::new(Int64Array::from(vec![origin.version; count]))),
         ("position", Arc::clone(&rejected.positions)),

@@ -19,6 +19,7 @@ use crate::select::Selection;
 use crate::source::Source;
 use crate::state::State;
 use crate::target::{Target, create, is_new};
+use crate::widen::widen;
 use crate::writes::Changed;
 
 /// How the application id of a consumed source begins.
@@ -42,10 +43,12 @@ pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<Da
     loop {
         match attempt(lake, spec, options, started, &mut goal).await? {
             Ended::Empty(to) => goal.empty_to = Some(to),
+            Ended::Widened(note) => goal.widened.push(note),
             Ended::Report(report) => {
                 let finished = !report.positions.values().any(|reached| goal.until.is_some_and(|until| (*reached as u64) < until));
                 let mut report = done.map_or_else(|| (*report).clone(), |done| both(done, &report));
                 report.conflicts = conflicts;
+                report.notes.splice(0..0, goal.widened.drain(..));
                 if finished {
                     return Ok(report);
                 }
@@ -108,12 +111,16 @@ struct Goal {
     until: Option<u64>,
     /// No row is in the versions up to this one that the target has not consumed.
     empty_to: Option<u64>,
+    /// What is to be said of wider columns.
+    widened: Vec<String>,
 }
 
 /// How an attempt ended.
 pub(crate) enum Ended {
     /// No version of the source up to this one has new rows, but later ones are left.
     Empty(u64),
+    /// With the table rewritten in wider types, and nothing of the source read yet; what is to be said of it.
+    Widened(String),
     /// With a commit, or with nothing to do.
     Report(Box<DatasetReport>),
     /// With a race lost.
@@ -231,6 +238,9 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
         }
     };
     let Planned { selection, judge, target } = Planned::new(lake, spec, options, &source, attempt.existing.as_ref()).await?;
+    if let Some(table) = attempt.existing.as_ref().filter(|_| !target.widened.is_empty()) {
+        return widen(&attempt, table, &target, state.as_ref()).await;
+    }
     let ranges = attempt.ranges(&source, from);
     let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
     match &state {

@@ -19,11 +19,12 @@ use tributary_lake::{
     Commit, CommitOutcome, DELETION_VECTORS_ON, DataFile, Found, KeyProbe, KeySearch, Lake, Operation, Progress, Reads, Table,
     WriterOptions,
 };
-use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, TableName, TableSpec};
+use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, GrowthPolicy, TableName, TableSpec};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
+use crate::growth::{self, any_retyped};
 use crate::identity::Identity;
 use crate::leaves::{LeafSet, Leaves};
 use crate::search::Place;
@@ -205,6 +206,23 @@ impl State {
             let known = self.latest.as_ref().filter(|_| self.recorded.is_some());
             return Ok(Written::Planned(known.and_then(|table| self.identity.take_on(table)).into_iter().collect()));
         }
+        self.write_over(lake, target, changes, maker).await
+    }
+
+    /// Writes all of the state anew in the target's types, where they are wider.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn rewrite(&self, lake: &Lake, target: &Target) -> Result<Written> {
+        let wanted = columns(target);
+        let is_narrow = |table: &Table| grown(table, &wanted).is_some_and(|columns| any_retyped(table.columns(), &columns));
+        match self.current.as_ref().is_some_and(|search| is_narrow(search.table())) {
+            true => self.write_over(lake, target, StateChanges::default(), &Maker { source: &self.owner, version: 0 }).await,
+            false => Ok(Written::Planned(Vec::new())),
+        }
+    }
+
+    async fn write_over(&self, lake: &Lake, target: &Target, changes: StateChanges, maker: &Maker<'_>) -> Result<Written> {
         let columns = columns(target);
         let spec = self.table_spec(target, columns.clone());
         let over = match &self.latest {
@@ -214,9 +232,10 @@ impl State {
             None => crate::target::create(lake, &spec).await?,
         };
         let grown = grown(&over, &columns);
+        let retypes = grown.as_ref().is_some_and(|columns| any_retyped(over.columns(), columns));
         let key_columns = target.shape.keys.iter().map(|key| target.shape.schema.field(*key).name().clone()).collect();
         let options = WriterOptions { key_columns, columns: grown.clone(), ..WriterOptions::default() };
-        let mut write = StateWrite { state: self, over: &over, vectors: target.vectors, options, out: TakenOut::default() };
+        let mut write = StateWrite { state: self, over: &over, vectors: target.vectors, retypes, options, out: TakenOut::default() };
         write.keep_what_belongs(changes.removed).await?;
         write.add(target, &changes.added, maker, lake).await?;
         let TakenOut { marks, removes, adds } = write.out;
@@ -256,6 +275,8 @@ struct StateWrite<'a> {
     state: &'a State,
     over: &'a Table,
     vectors: bool,
+    /// Whether no file of the latest version can stay as it is.
+    retypes: bool,
     options: WriterOptions,
     out: TakenOut,
 }
@@ -276,7 +297,8 @@ impl StateWrite<'_> {
         let taker = Taker { search, over: self.over, vectors: self.vectors, options: &self.options };
         let mut stay = HashSet::new();
         for file in live {
-            match own.get(file.path.as_str()).filter(|own| search.files()[**own].deletion_vector == file.deletion_vector) {
+            let same = |own: &&usize| !self.retypes && search.files()[**own].deletion_vector == file.deletion_vector;
+            match own.get(file.path.as_str()).filter(same) {
                 Some(own) => {
                     stay.insert(*own);
                 }
@@ -354,24 +376,20 @@ fn fields(columns: &[Column]) -> Fields {
     columns.iter().map(Column::to_arrow).collect()
 }
 
-/// The columns of the state after a commit that adds some; none when it has all, as they are.
+/// The columns of the state after a commit that adds some, or has wider ones; none when it has all, as they are. A type that is wider
+/// already, because a run died before its target's commit, stays.
 fn grown(table: &Table, wanted: &[Column]) -> Option<Vec<Column>> {
     let mut columns = table.columns().to_vec();
-    let mut grows = false;
     for column in wanted {
         match columns.iter_mut().find(|found| found.name == column.name) {
-            Some(found) if found.data_type != column.data_type => {
-                found.data_type = column.data_type.clone();
-                grows = true;
+            Some(found) => {
+                let grown = growth::grown(GrowthPolicy::Widen, &found.data_type, &column.data_type);
+                found.data_type = grown.unwrap_or_else(|| column.data_type.clone());
             }
-            Some(_) => {}
-            None => {
-                columns.push(column.clone());
-                grows = true;
-            }
+            None => columns.push(column.clone()),
         }
     }
-    grows.then_some(columns)
+    (columns != table.columns()).then_some(columns)
 }
 
 fn scope(kind: Kind) -> &'static str {

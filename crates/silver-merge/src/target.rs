@@ -1,5 +1,6 @@
 //! The dataset's own table: what it is declared with, how it looks to the fold, and how it grows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{
@@ -9,13 +10,15 @@ use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema}
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{DELETION_VECTORS_ON, Lake, Table};
 use tributary_specs::{
-    Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec, check_declared,
+    Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, GrowthPolicy, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec,
+    check_declared,
 };
 
 use crate::assemble::NewRows;
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::growth::{grown, is_retyped};
 use crate::judge::Judge;
 use crate::leaves::Leaves;
 use crate::select::Selection;
@@ -44,6 +47,8 @@ pub(crate) struct Target {
     pub columns: Vec<Column>,
     /// Whether that commit adds columns.
     pub grows: bool,
+    /// Columns, in their new type, for which the table that is there must be written anew first.
+    pub widened: Vec<Column>,
     /// The mark of removed rows.
     pub mark: Option<String>,
     /// Columns that are the declared sequence, where `__sequence` is not kept.
@@ -73,7 +78,8 @@ impl Target {
             return Err(Error::spec(&spec.table, reason));
         }
         check_schema(spec, selection)?;
-        let sequence_type = judge.sequence_type()?;
+        let recorded = existing.and_then(|table| table.properties().get(SEQUENCE_TYPE));
+        let sequence_type = kept_sequence(spec.schema_policy, recorded, judge.sequence_type()?);
         let mark = spec.deletes.soft_delete_column.clone();
         let is_history = matches!(spec.policy, MergePolicy::ScdType2 { .. });
         let keyed = spec.policy != MergePolicy::Append;
@@ -85,6 +91,7 @@ impl Target {
             shape: shape(spec, &business, sequence_type.is_some(), positions)?,
             columns: Vec::new(),
             grows: false,
+            widened: Vec::new(),
             mark,
             sequence_columns: kept.filter(|_| sequence_type.is_some()),
             sequence_type,
@@ -146,6 +153,12 @@ impl Target {
         self.sequence_type.as_ref()
     }
 
+    /// What a table is said to be made with, where a wider one is made with something else.
+    pub fn widened_properties(&self, table: &Table) -> BTreeMap<String, String> {
+        let said = table.properties().contains_key(SEQUENCE_TYPE);
+        said.then(|| (SEQUENCE_TYPE.to_owned(), self.sequence_name())).into_iter().collect()
+    }
+
     fn sequence_name(&self) -> String {
         self.sequence_type.as_ref().map_or_else(|| "position".to_owned(), ToString::to_string)
     }
@@ -158,7 +171,8 @@ impl Target {
         ];
         let keyed = spec.policy != MergePolicy::Append;
         for (property, word, value) in declared.into_iter().take(if keyed { 3 } else { 1 }) {
-            if let Some(found) = table.properties().get(property).filter(|found| **found != value) {
+            let may_widen = property == SEQUENCE_TYPE && self.widens_sequence(spec.schema_policy, table);
+            if let Some(found) = table.properties().get(property).filter(|found| **found != value && !may_widen) {
                 return Err(Error::Changed {
                     table: spec.table.clone(),
                     found: format!("{word} {found}"),
@@ -169,19 +183,24 @@ impl Target {
         Ok(())
     }
 
-    /// Columns the table has keep their place and their type; new ones follow.
+    fn widens_sequence(&self, policy: GrowthPolicy, table: &Table) -> bool {
+        let recorded = table.properties().get(SEQUENCE_TYPE).and_then(|found| found.parse::<DataType>().ok());
+        recorded
+            .zip(self.sequence_type.as_ref())
+            .is_some_and(|(found, declared)| ordered_alike(policy, &found, declared).as_ref() == Some(declared))
+    }
+
+    /// Columns the table has keep their place, and their type where no wider one is asked for; new ones follow.
     fn grow(&mut self, spec: &SilverSpec, table: &Table, declared: Vec<Column>) -> Result<()> {
         let mut columns = table.columns().to_vec();
         for column in declared {
             match columns.iter_mut().find(|found| found.name.eq_ignore_ascii_case(&column.name)) {
                 Some(found) => {
-                    let grown = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
-                        table: spec.table.clone(),
-                        column: column.name.clone(),
-                        found: found.data_type.to_string().into(),
-                        query: column.data_type.to_string().into(),
-                    })?;
+                    let grown = grown_column(spec, found, &column)?;
                     self.grows |= grown != found.data_type;
+                    if is_retyped(&found.data_type, &grown) {
+                        self.widened.push(Column { data_type: grown.clone(), ..found.clone() });
+                    }
                     found.data_type = grown;
                 }
                 None => {
@@ -332,41 +351,62 @@ fn business_columns(spec: &SilverSpec, selection: &Selection, existing: Option<&
         Some(table) => table.columns().iter().filter(|column| !own(&column.name)).cloned().collect(),
         None => spec.schema.iter().filter(|column| !own(&column.name)).cloned().collect(),
     };
+    let freezes = existing.is_some() && spec.schema_policy == GrowthPolicy::Freeze;
     for column in &selection.columns {
         match columns.iter_mut().find(|found| found.name.eq_ignore_ascii_case(&column.name)) {
             Some(found) => {
-                found.data_type = grown(&found.data_type, &column.data_type).ok_or_else(|| Error::ColumnType {
-                    table: spec.table.clone(),
-                    column: column.name.clone(),
-                    found: found.data_type.to_string().into(),
-                    query: column.data_type.to_string().into(),
-                })?;
+                if let Some(field) = found.data_type.fields_only_of(&column.data_type).first().filter(|_| freezes) {
+                    return Err(frozen(spec, &format!("{}.{}", found.name, field.name)));
+                }
+                found.data_type = grown_column(spec, found, column)?;
             }
+            None if freezes => return Err(frozen(spec, &column.name)),
             None => columns.push(column.clone()),
         }
     }
     Ok(columns)
 }
 
-/// A type that holds the values of both: the table's, with fields more at the end of a struct.
-fn grown(table: &DataType, query: &DataType) -> Option<DataType> {
-    match (table, query) {
-        (DataType::Struct(have), DataType::Struct(want)) => {
-            let mut fields = have.clone();
-            for field in want {
-                match fields.iter_mut().find(|found| found.name == field.name) {
-                    Some(found) => found.data_type = grown(&found.data_type, &field.data_type)?,
-                    None => fields.push(Column { nullable: true, ..field.clone() }),
-                }
-            }
-            Some(DataType::Struct(fields))
+fn frozen(spec: &SilverSpec, column: &str) -> Error {
+    Error::Frozen { table: spec.table.clone(), column: column.to_owned() }
+}
+
+/// The type of a column of the table after the next commit.
+fn grown_column(spec: &SilverSpec, found: &Column, query: &Column) -> Result<DataType> {
+    let named = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(&found.name));
+    let ordered = named(&spec.keys) || matches!(&spec.policy, MergePolicy::MonotonicAdvance { columns } if named(columns));
+    let grown = |policy| match ordered {
+        true => ordered_alike(policy, &found.data_type, &query.data_type),
+        false => grown(policy, &found.data_type, &query.data_type),
+    };
+    grown(spec.schema_policy).ok_or_else(|| Error::ColumnType {
+        table: spec.table.clone(),
+        column: found.name.clone(),
+        found: found.data_type.to_string().into(),
+        query: query.data_type.to_string().into(),
+        widens: grown(GrowthPolicy::Widen).is_some(),
+    })
+}
+
+/// As [`grown`], where values are compared with those that are there: as text they would compare otherwise.
+fn ordered_alike(policy: GrowthPolicy, table: &DataType, query: &DataType) -> Option<DataType> {
+    grown(policy, table, query).filter(|grown| !becomes_text(table, grown))
+}
+
+fn becomes_text(table: &DataType, grown: &DataType) -> bool {
+    match (table, grown) {
+        (DataType::Struct(have), DataType::Struct(after)) => {
+            have.iter().zip(after).any(|(have, after)| becomes_text(&have.data_type, &after.data_type))
         }
-        (DataType::Array(have), DataType::Array(want)) => Some(DataType::Array(Box::new(grown(have, want)?))),
-        (DataType::Map(key, have), DataType::Map(other_key, want)) => {
-            (grown(key, other_key)? == **key).then(|| grown(have, want)).flatten().map(|value| DataType::Map(key.clone(), Box::new(value)))
-        }
-        (have, want) => (have == want).then(|| have.clone()),
+        (have, after) => *after == DataType::String && *have != DataType::String,
     }
+}
+
+/// The type of the sequence: that of the table where it holds the declared one's values.
+fn kept_sequence(policy: GrowthPolicy, recorded: Option<&String>, declared: Option<DataType>) -> Option<DataType> {
+    let recorded = recorded.and_then(|found| found.parse::<DataType>().ok());
+    let kept = recorded.zip(declared.as_ref()).and_then(|(found, declared)| ordered_alike(policy, &found, declared));
+    kept.or(declared)
 }
 
 fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool) -> Result<Shape> {
@@ -410,24 +450,5 @@ fn column(rows: &RecordBatch, field: &Field) -> Result<ArrayRef, ArrowError> {
     match rows.column_by_name(field.name()) {
         Some(array) => conform(array, field.data_type()),
         None => Ok(new_null_array(field.data_type(), rows.num_rows())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_struct_grows_by_fields_and_nothing_else_changes_its_type() {
-        let of = |fields: &[(&str, DataType)]| {
-            DataType::Struct(fields.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect())
-        };
-        let table = of(&[("a", DataType::Long), ("b", DataType::String)]);
-        assert_eq!(
-            grown(&table, &of(&[("b", DataType::String), ("c", DataType::Date)])),
-            Some(of(&[("a", DataType::Long), ("b", DataType::String), ("c", DataType::Date)]))
-        );
-        assert_eq!(grown(&table, &of(&[("a", DataType::Integer)])), None);
-        assert_eq!(grown(&DataType::Integer, &DataType::Long), None);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::column::Column;
 use crate::dataset::{
-    ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, SilverSpec,
+    ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, GrowthPolicy, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh,
+    SilverSpec,
 };
 use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
 use crate::pipeline::Pipeline;
@@ -244,6 +245,7 @@ impl SilverSpec {
             delete_when: None,
             insert_when: None,
             schema: Vec::new(),
+            schema_policy: GrowthPolicy::default(),
             expectations: Vec::new(),
             checks: Vec::new(),
             partition_by: Vec::new(),
@@ -252,6 +254,13 @@ impl SilverSpec {
             comment: None,
             properties: BTreeMap::new(),
         }
+    }
+
+    /// What a column, or a wider type, of the query does that the table does not have.
+    #[must_use]
+    pub fn with_schema_policy(mut self, policy: GrowthPolicy) -> Self {
+        self.schema_policy = policy;
+        self
     }
 
     /// SQL over the sources, one row out a row in.

@@ -56,6 +56,9 @@ pub struct SilverSpec {
     /// Declared schema; checked against what the query yields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schema: Vec<Column>,
+    /// What a column, or a wider type, of the query does that the table does not have.
+    #[serde(default)]
+    pub schema_policy: GrowthPolicy,
     /// Rules a row must meet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
@@ -107,6 +110,19 @@ pub enum MergePolicy {
         /// Compared as a tuple.
         columns: Vec<String>,
     },
+}
+
+/// What a column, or a wider type, of the query does that the table does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GrowthPolicy {
+    /// The dataset stops and names the column.
+    Freeze,
+    /// A column is added as a nullable one; a wider type stops the dataset.
+    #[default]
+    Add,
+    /// A column is added; a wider type rewrites the table in one commit.
+    Widen,
 }
 
 /// Which source rows are deletes and truncates.

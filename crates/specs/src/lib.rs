@@ -32,7 +32,8 @@ pub use builder::PipelineBuilder;
 pub use column::Column;
 pub use data_type::{DECIMAL_DIGITS_MAX, DataType};
 pub use dataset::{
-    ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh, SilverSpec,
+    ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, GrowthPolicy, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh,
+    SilverSpec,
 };
 pub use declared::{Mismatch, check_declared};
 pub use encoding::Encoding;

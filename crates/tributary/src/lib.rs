@@ -36,6 +36,6 @@ pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Places, Refresh,
-    ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
+    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Places,
+    Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

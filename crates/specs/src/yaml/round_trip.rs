@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, GoldSpec, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh, ReplicaIdentity,
-    SchemaPolicy, SilverSpec, Source, SourceFeed, TableName,
+    FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh,
+    ReplicaIdentity, SchemaPolicy, SilverSpec, Source, SourceFeed, TableName,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -221,11 +221,12 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     let checks = vec((text(), text()).prop_map(|(name, expression)| Check { name, expression }), 0..2);
     let head = (table_name(), vec(table_name(), 0..3), maybe_text(), texts(), texts(), policy(), deletes, selection(), ignore, null_keys);
     let middle = (maybe_text(), maybe_text(), maybe_text(), vec(column(), 0..2), expectations(), checks);
-    let tail = (texts(), texts(), notes());
+    let growth = prop::sample::select(vec![GrowthPolicy::Freeze, GrowthPolicy::Add, GrowthPolicy::Widen]);
+    let tail = (texts(), texts(), notes(), growth);
     (head, middle, tail).prop_map(|(head, middle, tail)| {
         let (table, sources, select, keys, sequence_by, policy, deletes, columns, ignore_null_updates, null_keys) = head;
         let (update_when, delete_when, insert_when, schema, expectations, checks) = middle;
-        let (partition_by, cluster_by, (quarantine, comment, properties)) = tail;
+        let (partition_by, cluster_by, (quarantine, comment, properties), schema_policy) = tail;
         SilverSpec {
             table,
             sources,
@@ -241,6 +242,7 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
             delete_when,
             insert_when,
             schema,
+            schema_policy,
             expectations,
             checks,
             partition_by,

@@ -4,7 +4,7 @@
 //! query that has no declared schema come and go (those that go stay in the table), and our own columns (`_…`, `__…`) follow the
 //! business columns. What came by one of these ways is taken into the declaration before it is compared.
 
-use tributary_specs::{Column, ColumnSelection, DataType, GoldSpec, SchemaPolicy, SilverSpec, SourceFeed, TableSpec};
+use tributary_specs::{Column, ColumnSelection, DataType, GoldSpec, GrowthPolicy, SchemaPolicy, SilverSpec, SourceFeed, TableSpec};
 
 /// How far a table may go beyond its declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,8 @@ impl Growth {
     /// Of a silver table; `built` = its query is built in code.
     pub fn of_silver(spec: &SilverSpec, built: bool) -> Self {
         let follows_input = spec.select.is_none() && spec.schema.is_empty() && !built && !matches!(spec.columns, ColumnSelection::Only(_));
-        Self { adds: spec.schema.is_empty(), widens: false, follows_input }
+        let adds = spec.schema.is_empty() && spec.schema_policy != GrowthPolicy::Freeze;
+        Self { adds, widens: spec.schema_policy == GrowthPolicy::Widen, follows_input }
     }
 
     /// Of a view.
@@ -63,9 +64,10 @@ impl Growth {
         TableSpec { columns, ..declared.clone() }
     }
 
-    /// Whether a column declared with one type may have come to another.
+    /// Whether a column declared with one type may have come to another, or comes to the declared one with the next run.
     fn reaches(self, declared: &DataType, found: &DataType) -> bool {
-        (self.widens && declared.joined(found).same_values(found)) || (self.adds && has_fields_of(found, declared))
+        let widens = self.widens && (declared.joined(found).same_values(found) || found.joined(declared).same_values(declared));
+        widens || (self.adds && has_fields_of(found, declared))
     }
 }
 
