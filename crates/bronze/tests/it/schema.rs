@@ -5,7 +5,7 @@ use tributary_specs::{SchemaPolicy, SourceFeed};
 use tributary_testkit::captures;
 
 use crate::requeue::{change_of, stock};
-use crate::world::{BAD_INPUT, World, exit_of, feed, json_lines};
+use crate::world::{World, feed, json_lines};
 
 fn policy(policy: SchemaPolicy) -> SourceFeed {
     SourceFeed { schema_policy: policy, ..json_lines("a", "in") }
@@ -23,28 +23,6 @@ async fn a_new_column_rides_in_the_commit_of_its_rows() {
     assert_eq!((report.error, report.version_from, report.version_to), (None, Some(1), Some(2)));
     assert!(report.notes.iter().any(|note| note.contains("extra")), "{:?}", report.notes);
     assert_eq!(world.columns("bronze.a", &["id", "extra"]).await, [json!([1, null]), json!([2, null]), json!([3, "x"])]);
-}
-
-#[tokio::test]
-async fn freeze_stops_and_names_the_column_rescue_keeps_it_aside_and_quarantine_takes_the_record() {
-    for (chosen, rows, refused) in [(SchemaPolicy::Freeze, 0, 0), (SchemaPolicy::Rescue, 2, 0), (SchemaPolicy::Quarantine, 1, 1)] {
-        let world = World::new();
-        world.drop_file("in/1.jsonl", "{\"id\":1}\n{\"id\":2,\"extra\":\"x\"}\n").await;
-        let report = world.run(&[policy(chosen)]).await.remove(0);
-        assert_eq!((report.rows_out, report.rows_quarantined), (rows, refused), "{chosen:?}");
-        match chosen {
-            SchemaPolicy::Freeze => {
-                assert_eq!(exit_of(&report), BAD_INPUT);
-                assert!(report.error.unwrap().message.contains("extra"));
-            }
-            SchemaPolicy::Rescue => {
-                let rescued = world.columns("bronze.a", &["id", "_rescued_data"]).await;
-                assert_eq!(rescued[0], json!([1, null]));
-                assert!(rescued[1][1].as_str().unwrap().contains("\"extra\":\"x\""), "{rescued:?}");
-            }
-            _ => assert_eq!(world.rows("quarantine.a").await.len(), 1),
-        }
-    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod lake;
 mod meanings;
 mod ops;
 mod order;
+mod schema_grid;
 mod setup;
 mod shop;
 mod stream;
