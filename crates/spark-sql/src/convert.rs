@@ -224,7 +224,7 @@ fn whole(value: &Value, least: i64, most: i64) -> Option<Value> {
 
 fn truncated(number: f64) -> Option<i64> {
     // the least long is a double, the greatest is not
-    (number >= -9_223_372_036_854_775_808.0 && number < 9_223_372_036_854_775_808.0).then_some(number as i64)
+    (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number).then_some(number as i64)
 }
 
 /// As a double.

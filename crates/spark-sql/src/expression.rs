@@ -97,8 +97,8 @@ impl Rewriter<'_> {
                 self.all([expr.as_mut()], scope)?;
                 *expression = call("date_part", vec![text(field), taken(expr)]);
             }
-            Expr::Ceil { expr, field } => *expression = self.to_whole("ceil", expr, field, scope, span)?,
-            Expr::Floor { expr, field } => *expression = self.to_whole("floor", expr, field, scope, span)?,
+            Expr::Ceil { expr, field } => *expression = self.next_whole("ceil", expr, field, scope, span)?,
+            Expr::Floor { expr, field } => *expression = self.next_whole("floor", expr, field, scope, span)?,
             Expr::Position { expr, r#in } => {
                 self.all([expr.as_mut(), r#in], scope)?;
                 *expression = call("locate", vec![taken(expr), taken(r#in)]);
@@ -219,7 +219,7 @@ impl Rewriter<'_> {
         Ok(inside)
     }
 
-    fn to_whole(&self, name: &str, of: &mut Expr, field: &CeilFloorKind, scope: &Scope<'_>, span: Span) -> Result<Expr, Error> {
+    fn next_whole(&self, name: &str, of: &mut Expr, field: &CeilFloorKind, scope: &Scope<'_>, span: Span) -> Result<Expr, Error> {
         self.expression(of, scope)?;
         let mut arguments = vec![taken(of)];
         match field {

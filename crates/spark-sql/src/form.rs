@@ -236,10 +236,7 @@ impl Found {
             'y' => number(count.min(4), if packed { count } else { 9 })?,
             'M' | 'L' if count > 2 => {
                 let names = calendar::MONTHS.iter().enumerate();
-                let found = names
-                    .filter_map(|(at, name)| Some((after(text, if count == 3 { &name[..3] } else { name })?, at as i64 + 1)))
-                    .next()?;
-                found
+                names.filter_map(|(at, name)| Some((after(text, if count == 3 { &name[..3] } else { name })?, at as i64 + 1))).next()?
             }
             'M' | 'L' | 'd' | 'H' | 'h' | 'k' | 'K' | 'm' | 's' => plain(if count == 1 { 2 } else { count })?,
             'D' => plain(3)?,

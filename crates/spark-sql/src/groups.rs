@@ -89,8 +89,6 @@ pub(crate) fn order_by_all(expressions: &mut Vec<OrderByExpr>, scope: &Scope<'_>
     if !name.value.eq_ignore_ascii_case("all") || name.quote_style.is_some() || scope.resolve(std::slice::from_ref(name)).is_ok() {
         return;
     }
-    let options = options.clone();
-    *expressions = (1..=scope.outputs.len())
-        .map(|at| OrderByExpr { expr: number(&at.to_string()), options: options.clone(), with_fill: None })
-        .collect();
+    let options = *options;
+    *expressions = (1..=scope.outputs.len()).map(|at| OrderByExpr { expr: number(&at.to_string()), options, with_fill: None }).collect();
 }

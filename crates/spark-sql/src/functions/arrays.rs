@@ -626,7 +626,7 @@ fn sequence(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
         let Some((months, step)) = step_of(arguments.get(2), row, &of, end < start)? else { return Ok(Value::Null) };
         let forward = months > 0 || (months == 0 && step > 0);
         let still = months == 0 && step == 0;
-        if (still && start != end) || (!still && start != end && forward != (start < end)) {
+        if start != end && (still || forward != (start < end)) {
             return fault("the step of `sequence` does not lead from its start to its end");
         }
         let mut found = Vec::new();

@@ -38,8 +38,8 @@ pub(super) const FUNCTIONS: &[Entry] = &[
             },
         ),
     ),
-    own(&["greatest"], Own::new("greatest", &[Any, Any], Gives::By(|a| same_kind(a)), |a, to| extreme(a, to, true)).and_more(Any)),
-    own(&["least"], Own::new("least", &[Any, Any], Gives::By(|a| same_kind(a)), |a, to| extreme(a, to, false)).and_more(Any)),
+    own(&["greatest"], Own::new("greatest", &[Any, Any], Gives::By(same_kind), |a, to| extreme(a, to, true)).and_more(Any)),
+    own(&["least"], Own::new("least", &[Any, Any], Gives::By(same_kind), |a, to| extreme(a, to, false)).and_more(Any)),
     rewritten(&["if"], Rewrite::If, 3),
     rewritten(&["isnull"], Rewrite::IsNull, 1),
     rewritten(&["isnotnull"], Rewrite::IsNotNull, 1),
@@ -112,7 +112,7 @@ pub(crate) fn of_two(a: DataType, b: DataType) -> Option<DataType> {
 
 /// As [`common`], but a text and a number do not go together.
 fn same_kind(arguments: &Arguments<'_>) -> Result<DataType> {
-    let texts = arguments.types.iter().any(|data_type| *data_type == DataType::Utf8);
+    let texts = arguments.types.contains(&DataType::Utf8);
     if texts && !arguments.types.iter().all(|data_type| matches!(data_type, DataType::Utf8 | DataType::Null)) {
         return Err(DataFusionError::Plan("`greatest` and `least` take values of one type: cast the texts".to_owned()));
     }

@@ -134,11 +134,11 @@ fn added(arguments: &[ArrayRef], sign: i64) -> Result<ArrayRef> {
 /// Monday is 0.
 fn day_of_week(name: &str) -> Option<i64> {
     let name = name.to_lowercase();
-    let is = |day: &&str| {
+    let is = |day: &str| {
         let day = day.to_lowercase();
         name == day || name == day[..3] || name == day[..2]
     };
-    calendar::DAYS.iter().position(|day| is(&day)).and_then(|day| i64::try_from(day).ok())
+    calendar::DAYS.iter().position(|day| is(day)).and_then(|day| i64::try_from(day).ok())
 }
 
 fn months_between(later: i64, earlier: i64, rounds: bool) -> f64 {

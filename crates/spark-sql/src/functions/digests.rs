@@ -37,12 +37,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     own(
         &["hash"],
         Own::new("hash", &[], Gives::Int, |a, _| {
-            column(
-                hashed(a, 42_u32, |value, of, seed| murmur(value, of, seed))?
-                    .into_iter()
-                    .map(|hash| Some(hash as i32))
-                    .collect::<Int32Array>(),
-            )
+            column(hashed(a, 42_u32, murmur)?.into_iter().map(|hash| Some(hash as i32)).collect::<Int32Array>())
         })
         .at_least(1)
         .and_more(Any),
@@ -50,12 +45,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     own(
         &["xxhash64"],
         Own::new("xxhash64", &[], Gives::Long, |a, _| {
-            column(
-                hashed(a, 42_u64, |value, of, seed| xxhash(value, of, seed))?
-                    .into_iter()
-                    .map(|hash| Some(hash as i64))
-                    .collect::<Int64Array>(),
-            )
+            column(hashed(a, 42_u64, xxhash)?.into_iter().map(|hash| Some(hash as i64)).collect::<Int64Array>())
         })
         .at_least(1)
         .and_more(Any),

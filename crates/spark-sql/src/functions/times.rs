@@ -233,8 +233,11 @@ fn form<'l, 'p>(last: &'l mut Option<(&'p str, Form)>, pattern: &'p str) -> Resu
     }
 }
 
+/// A time on a clock, and its zone where one is said.
+type Shown = (i64, Option<Zone>);
+
 /// Times on a clock that texts say in forms, and their zones.
-fn read_in_forms(of: &ArrayRef, forms: &ArrayRef, lenient: bool) -> Result<Vec<Option<(i64, Option<Zone>)>>> {
+fn read_in_forms(of: &ArrayRef, forms: &ArrayRef, lenient: bool) -> Result<Vec<Option<Shown>>> {
     let mut last = None;
     let rows = texts(of).iter().zip(texts(forms));
     rows.map(|row| match row {
@@ -252,7 +255,7 @@ fn read_in_forms(of: &ArrayRef, forms: &ArrayRef, lenient: bool) -> Result<Vec<O
     .collect()
 }
 
-fn utc((local, zone): (i64, Option<Zone>)) -> i64 {
+fn utc((local, zone): Shown) -> i64 {
     zone.map_or(local, |zone| zone.instant_of(local))
 }
 

@@ -56,7 +56,7 @@ impl Path {
             [] => None,
             [one] if !matches!(one, Json::Null) => Some(one.plain()),
             [_] => None,
-            several => Some(Json::List(several.iter().map(|json| Json::clone(json)).collect()).plain()),
+            several => Some(Json::List(several.iter().copied().cloned().collect()).plain()),
         }
     }
 }

@@ -236,7 +236,7 @@ impl Reader<'_> {
         let (digits, rest) = self.rest.split_at(end);
         let magnitude = digits.strip_prefix('-').unwrap_or(digits);
         let whole = magnitude.split(['.', 'e', 'E']).next().unwrap_or_default();
-        let fraction_is_there = !magnitude.split_once('.').is_some_and(|(_, rest)| !rest.starts_with(|sign: char| sign.is_ascii_digit()));
+        let fraction_is_there = magnitude.split_once('.').is_none_or(|(_, rest)| rest.starts_with(|sign: char| sign.is_ascii_digit()));
         let is_number =
             !whole.is_empty() && (whole == "0" || !whole.starts_with('0')) && fraction_is_there && digits.parse::<f64>().is_ok();
         self.rest = rest;
