@@ -32,6 +32,7 @@ test-slow: _e2e-built
     just soak 20
     just interop
     just interop-control
+    just interop-control auto_cdc
     tests/services/dag.sh
 
 # Recorded changes of a real Postgres and a real MariaDB become bronze, silver and gold; silver is compared with the databases.
@@ -68,7 +69,7 @@ _e2e-built: && _binaries-built
 _binaries-built:
     scripts/clippy-build build --quiet -p tributary-bronze-bin -p tributary-silver-bin -p tributary-gold-bin -p tributary-cli -p tributary-e2e --bins
 
-# Tables of every kind that we write, read by delta-rs, DuckDB and Spark, and Spark's by us, row for row; or by the engines named.
+# Tables of every kind that we write, read by delta-rs, DuckDB and Spark, Spark's by us, and auto_cdc; or the engines named.
 interop *ENGINES:
     tests/services/install.sh interop
     scripts/clippy-build build --quiet -p tributary-interop
@@ -78,7 +79,7 @@ interop *ENGINES:
 interop-control ENGINE="duckdb":
     tests/services/install.sh interop
     scripts/clippy-build build --quiet -p tributary-interop
-    "$CARGO_TARGET_DIR/debug/interop" {{ENGINE}} --control | grep ': {{ENGINE}} differs'
+    "$CARGO_TARGET_DIR/debug/interop" {{ENGINE}} --histories 1 --control | grep ': {{ENGINE}} differs'
 
 # Run one benchmark (release build): decode, bronze, silver.
 bench NAME *ARGS:

@@ -106,7 +106,18 @@ install_airflow() { python_environment airflow "apache-airflow==$(version airflo
 # The environment of a reader of tests/interop, as its requirements say.
 reader() { local wanted; mapfile -t wanted < <(grep -v '^#' "$here/../interop/requirements-$1.txt"); python_environment "$1" "${wanted[@]}"; }
 install_delta_rs() { reader delta_rs; }
-install_interop() { reader delta_rs; reader duckdb; reader pyspark; install_spark; }
+install_interop() { reader delta_rs; reader duckdb; reader pyspark; install_spark; reader auto_cdc; row_tables; }
+
+# The catalogue that Spark's AUTO CDC merges into, compiled against the Spark of its environment.
+row_tables() {
+  local source="$here/../interop/auto_cdc/RowTables.java" into="$services_dir/jars/row_tables" want spark
+  want="$(cat "$source" "$services_dir/auto_cdc/.complete" | cksum)"
+  [ "$(cat "$into/.complete" 2>/dev/null)" != "$want" ] || return 0
+  spark="$("$services_dir/auto_cdc/bin/python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')"
+  rm -rf "$into"; mkdir -p "$into"
+  javac -nowarn -d "$into" -cp "$spark/jars/*" "$source"
+  echo "$want" > "$into/.complete"
+}
 
 mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other

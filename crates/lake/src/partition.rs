@@ -1,7 +1,7 @@
 //! Partition values: how rows are split by them, how they are written in the log, and which folder a file goes to.
 //!
 //! - The log holds the raw value in Delta's text form; timestamps are UTC and say so (`…Z`). The folder is only a
-//!   place: `column=value` as Hive and Spark escape it, so that any reader that looks at folders finds the same value.
+//!   place: `column=value` where that is the same in every path and address, else the table's own.
 //! - Null is null in the log. An empty text (or no bytes) is refused: Delta has one form for both and readers take it
 //!   for null, so a row that goes in with `''` would come out with null and never match its own key again.
 //! - Rows keep their order within a partition.
@@ -175,32 +175,23 @@ pub(crate) fn value_of(table: &TableName, column: &str, value: Option<&str>, dat
 const FOLDER_BYTES_MAX: usize = 255;
 
 /// `a=1/b=x/` for a file of a partition, in the table's partition order; empty without partition columns. Empty too when a
-/// value makes a name that stores refuse: the log says which partition the file is of, the folder does not matter.
+/// name or value has a character that a path of the log must encode, or stores refuse: the log says which partition the file is
+/// of, the folder does not matter, and some readers look for change-feed files by the encoded name.
 pub(crate) fn folder(partition_columns: &[String], values: &PartitionValues) -> String {
     let mut path = String::new();
     for name in partition_columns {
-        let value = values.get(name).and_then(Option::as_deref);
-        let segment = format!("{}={}", escape(name), value.map_or_else(|| "__HIVE_DEFAULT_PARTITION__".to_owned(), escape));
-        if segment.len() > FOLDER_BYTES_MAX {
+        let value = values.get(name).and_then(Option::as_deref).unwrap_or("__HIVE_DEFAULT_PARTITION__");
+        if !is_plain(name) || !is_plain(value) || name.len() + value.len() >= FOLDER_BYTES_MAX {
             return String::new();
         }
-        path.push_str(&segment);
-        path.push('/');
+        let _ = write!(path, "{name}={value}/");
     }
     path
 }
 
-/// Hive's escape of a folder name: control characters and ``"#%'*/:=?\{[]^`` become `%XX`, the rest stays.
-fn escape(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for character in name.chars() {
-        if character.is_ascii_control() || "\"#%'*/:=?\\{[]^".contains(character) {
-            let _ = write!(escaped, "%{:02X}", u32::from(character));
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
+/// Whether a text stands in a path as it is, everywhere.
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_alphanumeric() || "_-.".contains(character))
 }
 
 /// The fields of the data files: the table's without its partition columns.
@@ -244,25 +235,17 @@ mod tests {
     }
 
     #[test]
-    fn folders_escape_what_hive_escapes_and_nothing_else() {
-        let columns = ["site".to_owned()];
-        for (value, folder_name) in [
-            ("north hall", "site=north hall/"),
-            ("a/b", "site=a%2Fb/"),
-            ("/lead", "site=%2Flead/"),
-            ("50%", "site=50%25/"),
-            ("x:y", "site=x%3Ay/"),
-            ("r&d", "site=r&d/"),
-            ("é", "site=é/"),
-            ("a\tb", "site=a%09b/"),
-            ("#1", "site=%231/"),
-            ("a+b", "site=a+b/"),
-        ] {
-            let values = PartitionValues::from([("site".to_owned(), Some(value.to_owned()))]);
-            assert_eq!(folder(&columns, &values), folder_name);
+    fn a_folder_is_named_after_values_that_a_path_bears_as_they_are_and_there_is_none_for_others() {
+        let of = |values: [Option<&str>; 2]| {
+            let columns = ["site".to_owned(), "day".to_owned()];
+            folder(&columns, &columns.iter().cloned().zip(values.map(|value| value.map(str::to_owned))).collect())
+        };
+        assert_eq!(of([Some("north-hall"), Some("2026-01-31")]), "site=north-hall/day=2026-01-31/");
+        assert_eq!(of([Some("-1.5"), None]), "site=-1.5/day=__HIVE_DEFAULT_PARTITION__/");
+        for odd in ["north hall", "a/b", "50%", "x:y", "r&d", "é", "a\tb", "#1", "a+b", "a=b", "~", &"x".repeat(300)] {
+            assert_eq!(of([Some("plain"), Some(odd)]), "", "{odd}");
         }
-        assert_eq!(folder(&columns, &PartitionValues::from([("site".to_owned(), None)])), "site=__HIVE_DEFAULT_PARTITION__/");
-        assert_eq!(folder(&columns, &PartitionValues::from([("site".to_owned(), Some("x".repeat(300)))])), "");
+        assert_eq!(folder(&["a b".to_owned()], &PartitionValues::from([("a b".to_owned(), Some("1".to_owned()))])), "");
     }
 
     #[test]

@@ -10,13 +10,10 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Prints one line. `limit` is what the engine says where it cannot do what it should; then its refusal is no fault of ours.
-    pub fn of(&mut self, what: &str, engine: &str, ours: &[String], theirs: Option<&Read>, limit: Option<&str>) {
+    /// Prints one line.
+    pub fn of(&mut self, what: &str, engine: &str, ours: &[String], theirs: Option<&Read>) {
         self.lines += 1;
         match theirs {
-            Some(Read::Refused(reason)) if limit.is_some_and(|limit| reason.contains(limit)) => {
-                println!("{what}: {engine} cannot read it, a limit of its own");
-            }
             Some(Read::Lines(theirs)) if theirs == ours => println!("{what}: {engine} rows {} agree", ours.len()),
             Some(Read::Lines(theirs)) => self.fail(&format!("{what}: {engine} differs\n{}", difference(ours, theirs))),
             Some(Read::Refused(reason)) => self.fail(&format!("{what}: {engine} refused it\n{reason}")),

@@ -75,21 +75,7 @@ impl Engine {
 
     /// Runs one of the programs in `readers/`.
     pub fn run(self, program: &str, arguments: &[&Path]) -> Result<()> {
-        let services = services()?;
-        let python = services.join(self.environment()).join("bin/python");
-        if !python.is_file() {
-            bail!("no {} at {}: `tests/services/install.sh interop` installs it", self.name(), python.display());
-        }
-        let readers = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers");
-        let mut command = Command::new(python);
-        command.arg(readers.join(program)).args(arguments);
-        command.env("SPARK_JARS", services.join("jars/spark")).env("PYTHONDONTWRITEBYTECODE", "1").env("TZ", "America/St_Johns");
-        let output = command.output().with_context(|| format!("starting {command:?}"))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            bail!("{program} ended with {}\n{said}", output.status);
-        }
-        Ok(())
+        run(self.environment(), program, arguments)
     }
 
     /// Reads every table of the plan; the feeds are under the name and ` feed`.
@@ -110,7 +96,29 @@ impl Engine {
     }
 }
 
-fn outcome(folder: &Path, name: &str, what: &str) -> Result<Read> {
+/// Runs one of the programs in `readers/` in an environment.
+pub fn run(environment: &str, program: &str, arguments: &[&Path]) -> Result<()> {
+    let services = services()?;
+    let python = services.join(environment).join("bin/python");
+    if !python.is_file() {
+        bail!("no {}: `tests/services/install.sh interop` installs it", python.display());
+    }
+    let readers = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers");
+    let mut command = Command::new(python);
+    command.arg(readers.join(program)).args(arguments);
+    let jars = services.join("jars");
+    command.env("SPARK_JARS", jars.join("spark")).env("ROW_TABLES", jars.join("row_tables"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("TZ", "America/St_Johns");
+    let output = command.output().with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} ended with {}\n{said}", output.status);
+    }
+    Ok(())
+}
+
+/// What a program wrote about `name`.
+pub fn outcome(folder: &Path, name: &str, what: &str) -> Result<Read> {
     let refused = folder.join(format!("{name}.{what}-refused"));
     if refused.is_file() {
         return Ok(Read::Refused(std::fs::read_to_string(refused)?));

@@ -15,15 +15,15 @@ enum Claim {
     Read { feed: bool },
     /// We append the rows of a query, too.
     Appended(&'static str),
-    /// Silver merges changes into it, too.
-    Merged,
+    /// Silver, declared with this layout, merges changes into it, too.
+    Merged(&'static str),
     /// We read it, and name what keeps us from writing to it.
     ReadOnly(&'static str),
     /// We name what keeps us from reading it.
     Refused(&'static str),
 }
 
-const TABLES: [(&str, &str, Claim); 14] = [
+const TABLES: [(&str, &str, Claim); 18] = [
     ("deletion vectors", "vectors", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
     ("copy on write", "copied", Claim::Read { feed: true }),
     (
@@ -52,7 +52,11 @@ const TABLES: [(&str, &str, Claim); 14] = [
     ("v2 checkpoints", "checkpointed", Claim::Read { feed: true }),
     ("in-commit timestamps", "timed", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
     ("types", "types", Claim::Read { feed: false }),
-    ("silver merged into it", "merged", Claim::Merged),
+    ("identity columns", "identity", Claim::ReadOnly("identity")),
+    ("multi-part checkpoint, log cleaned up", "parted", Claim::Read { feed: true }),
+    ("silver merged into it", "merged", Claim::Merged("")),
+    ("silver merged into its partitions by copy on write", "merged_copied", Claim::Merged(", partition_by: [tier]")),
+    ("silver merged into clustering, constraint, in-commit timestamps", "merged_rich", Claim::Merged(", cluster_by: [id]")),
     ("column mapping", "mapped", Claim::Refused("column mapping")),
     ("type widening", "widened", Claim::Refused("typeWidening")),
     ("variant", "variant", Claim::Refused("variantType")),
@@ -66,13 +70,9 @@ pub async fn write(world: &World, comparison: &mut Comparison) -> Result<Vec<Kin
     let mut kinds = Vec::new();
     for (what, name, claim) in TABLES {
         let table = TableName::new("foreign", name);
-        let kind = Kind {
-            name: format!("spark's table, {what}"),
-            table: table.clone(),
-            feed_from: Some(1),
-            only: Some(Engine::Spark),
-            encoded_paths: false,
-        };
+        // of one the first commits are no longer there
+        let feed_from = Some(if name == "parted" { 7 } else { 1 });
+        let kind = Kind { name: format!("spark's table, {what}"), table: table.clone(), feed_from, only: Some(Engine::Spark) };
         match claim {
             Claim::Read { feed: true } => kinds.push(kind),
             Claim::Read { feed: false } => kinds.push(Kind { feed_from: None, ..kind }),
@@ -80,8 +80,8 @@ pub async fn write(world: &World, comparison: &mut Comparison) -> Result<Vec<Kin
                 append(world, &table, query).await.with_context(|| format!("appending to {table}"))?;
                 kinds.push(kind);
             }
-            Claim::Merged => {
-                merge(world, &table).await?;
+            Claim::Merged(layout) => {
+                merge(world, &table, layout).await.with_context(|| format!("merging into {table}"))?;
                 kinds.push(kind);
             }
             Claim::ReadOnly(feature) => {
@@ -120,9 +120,12 @@ async fn append(world: &World, name: &TableName, query: &str) -> Result<()> {
 }
 
 /// Two runs of silver, over what is there and over one more batch.
-async fn merge(world: &World, table: &TableName) -> Result<()> {
-    let silver = pipeline("changes", &format!("  - {{ table: {table}, sources: [bronze.changes], keys: [id], policy: scd_type1 }}\n"))?;
+async fn merge(world: &World, table: &TableName, layout: &str) -> Result<()> {
+    let silver =
+        pipeline("changes", &format!("  - {{ table: {table}, sources: [bronze.changes], keys: [id], policy: scd_type1{layout} }}\n"))?;
     world.silver(&silver).await?;
-    tables::changes(world, 6).await?;
+    // one more batch, for each table that is merged into
+    let next = world.table(&TableName::new("bronze", "changes")).await?.version();
+    tables::changes(world, i64::try_from(next)?).await?;
     world.silver(&silver).await
 }

@@ -1,8 +1,10 @@
-//! `interop [ENGINE..] [--control]`: tables of every kind that we write are read by other engines, and tables that Spark writes by
-//! us; a line for each table and engine, and at last how many. Without arguments all engines: delta-rs, duckdb, spark.
+//! `interop [ENGINE..] [--histories N] [--control]`: tables of every kind that we write are read by other engines, and tables that Spark writes by
+//! us; a line for each table and engine, and at last how many. Without arguments all engines: delta-rs, duckdb, spark, and `auto_cdc`,
+//! which is Spark's AUTO CDC beside silver.
 //!
 //! With `--control` a row of ours is altered before the comparison, which must then fail.
 
+mod auto_cdc;
 mod canonical;
 mod compare;
 mod engine;
@@ -12,7 +14,7 @@ mod world;
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::compare::Comparison;
 use crate::engine::{Engine, Entry, Feed};
@@ -20,20 +22,33 @@ use crate::world::{Kind, World};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let (mut engines, mut control) = (Vec::new(), false);
-    for argument in std::env::args().skip(1) {
+    let (mut engines, mut auto_cdc, mut control) = (Vec::new(), false, false);
+    let mut histories = auto_cdc::HISTORIES;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
         match Engine::ALL.into_iter().find(|engine| engine.name() == argument) {
             Some(engine) => engines.push(engine),
+            None if argument == auto_cdc::NAME => auto_cdc = true,
             None if argument == "--control" => control = true,
-            None => bail!("usage: interop [delta-rs|duckdb|spark].. [--control]"),
+            None if argument == "--histories" => histories = arguments.next().context("--histories N")?.parse()?,
+            None => bail!("usage: interop [delta-rs|duckdb|spark|auto_cdc].. [--histories N] [--control]"),
         }
     }
-    if engines.is_empty() {
-        engines = Engine::ALL.to_vec();
+    if engines.is_empty() && !auto_cdc {
+        (engines, auto_cdc) = (Engine::ALL.to_vec(), true);
     }
     let scratch = tempfile::tempdir()?;
-    let comparison = compared(scratch.path(), &engines, control).await?;
+    let world = World::open(&scratch.path().join("lake"))?;
+    let mut comparison = Comparison::default();
+    if !engines.is_empty() {
+        compared(&world, scratch.path(), &engines, control, &mut comparison).await?;
+    }
+    let summary = match auto_cdc {
+        true => Some(auto_cdc::compare(&world, scratch.path(), histories, control, &mut comparison).await?),
+        false => None,
+    };
     println!("lines {}", comparison.lines);
+    summary.into_iter().for_each(|line| println!("{line}"));
     if comparison.failed > 0 {
         bail!("{} of them not as they should be", comparison.failed);
     }
@@ -49,16 +64,14 @@ struct Ours {
     entry: Entry,
 }
 
-async fn compared(scratch: &Path, engines: &[Engine], control: bool) -> Result<Comparison> {
-    let world = World::open(&scratch.join("lake"))?;
-    let mut comparison = Comparison::default();
-    let mut kinds = tables::write(&world).await?;
+async fn compared(world: &World, scratch: &Path, engines: &[Engine], control: bool, comparison: &mut Comparison) -> Result<()> {
+    let mut kinds = tables::write(world).await?;
     if engines.contains(&Engine::Spark) {
-        kinds.extend(foreign::write(&world, &mut comparison).await?);
+        kinds.extend(foreign::write(world, comparison).await?);
     }
     let mut all = Vec::new();
     for kind in kinds {
-        all.push(ours(&world, kind).await?);
+        all.push(ours(world, kind).await?);
     }
     if control {
         let altered = all.iter_mut().find_map(|table| table.rows.last_mut());
@@ -70,15 +83,13 @@ async fn compared(scratch: &Path, engines: &[Engine], control: bool) -> Result<C
         let read = engine.read(&plan, scratch)?;
         for table in all.iter().filter(is_compared) {
             let name = &table.entry.name;
-            comparison.of(&table.kind.name, engine.name(), &table.rows, read.get(name), None);
-            // delta-rs looks for the files of a change feed by the encoded name
-            let limit = (*engine == Engine::DeltaRs && table.kind.encoded_paths).then_some("No such file or directory");
+            comparison.of(&table.kind.name, engine.name(), &table.rows, read.get(name));
             if let Some((what, changes)) = table.changes.as_ref().filter(|_| engine.has_change_feed()) {
-                comparison.of(&format!("{}, {what}", table.kind.name), engine.name(), changes, read.get(&format!("{name} feed")), limit);
+                comparison.of(&format!("{}, {what}", table.kind.name), engine.name(), changes, read.get(&format!("{name} feed")));
             }
         }
     }
-    Ok(comparison)
+    Ok(())
 }
 
 async fn ours(world: &World, kind: Kind) -> Result<Ours> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use futures::TryStreamExt;
+use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, ReadOptions, Stores, Table, WriterOptions};
 use tributary_silver_merge::Options;
 use tributary_specs::{Column, DataType, Pipeline, TableName, TableSpec};
@@ -27,13 +28,11 @@ pub struct Kind {
     pub feed_from: Option<u64>,
     /// The only engine it is compared with.
     pub only: Option<Engine>,
-    /// Whether files or their folders have names that a path in the log holds encoded.
-    pub encoded_paths: bool,
 }
 
 /// A kind whose change feed is compared from its second version on.
 pub fn kind(name: &str, table: &TableName) -> Kind {
-    Kind { name: name.to_owned(), table: table.clone(), feed_from: Some(1), only: None, encoded_paths: false }
+    Kind { name: name.to_owned(), table: table.clone(), feed_from: Some(1), only: None }
 }
 
 /// `name type, name type not null, ..` as columns.
@@ -53,6 +52,11 @@ impl World {
     pub fn open(root: &Path) -> Result<Self> {
         let lake = Lake::open(Stores::local(root)?, LakeOptions::default())?;
         Ok(Self { lake, root: root.to_owned() })
+    }
+
+    /// The same lake for one who opens it now, without what is kept of its logs.
+    pub fn reopened(&self) -> Result<Self> {
+        Self::open(&self.root)
     }
 
     /// Where a table lies.
@@ -81,6 +85,17 @@ impl World {
         }
     }
 
+    /// A batch as one commit of appends; the table is made.
+    pub async fn append_rows(&self, spec: &TableSpec, rows: &RecordBatch) -> Result<()> {
+        let table = self.lake.create(spec).await?;
+        let mut writer = table.writer(WriterOptions::default())?;
+        writer.write(rows).await?;
+        match table.commit(Commit { adds: writer.finish().await?, ..Commit::default() }).await? {
+            CommitOutcome::Committed { .. } => Ok(()),
+            other => bail!("rows were not appended to {}: {other:?}", spec.name),
+        }
+    }
+
     /// Brings the silver tables of a pipeline up to date.
     pub async fn silver(&self, pipeline: &Pipeline) -> Result<()> {
         for spec in &pipeline.silver {
@@ -102,7 +117,7 @@ impl World {
     }
 }
 
-fn sorted(batches: Vec<tributary_lake::arrow::array::RecordBatch>) -> Result<Vec<String>> {
+fn sorted(batches: Vec<RecordBatch>) -> Result<Vec<String>> {
     let mut lines = batches.iter().map(canonical::lines).collect::<Result<Vec<_>>>()?.concat();
     lines.sort();
     Ok(lines)

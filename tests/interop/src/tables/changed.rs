@@ -34,7 +34,7 @@ pub async fn write(world: &World) -> Result<Vec<Kind>> {
         kind("scd1, copy on write", &silver("copied")),
         kind("scd2 by position", &silver("history")),
         kind("scd2 by declared sequence", &silver("sequenced")),
-        Kind { encoded_paths: true, ..kind("scd1 in partitions of odd texts", &silver("sites")) },
+        kind("scd1 in partitions of odd texts", &silver("sites")),
         kind("scd1 in partitions", &silver("tiers")),
         kind("scd1 with clustering", &silver("near")),
         kind("silver append", &silver("every")),

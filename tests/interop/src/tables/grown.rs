@@ -25,5 +25,19 @@ pub async fn write(world: &World) -> Result<Vec<Kind>> {
     world.silver(&silver).await?;
     world.append(&second, &query(1, 45, rest, 2)).await?;
     world.silver(&silver).await?;
-    Ok(vec![kind("columns added, append", &first.name), kind("columns added, scd1", &TableName::new("silver", "grown"))])
+    // the source no longer sends two of them
+    world.append(&declared("grown", columns(&format!("id long, at struct<x:long>, c array<long>, {CHANGE}"))?), &without(10, 30)).await?;
+    world.silver(&silver).await?;
+    Ok(vec![
+        kind("columns added and no longer sent, append", &first.name),
+        kind("columns added and no longer sent, scd1", &TableName::new("silver", "grown")),
+    ])
+}
+
+fn without(from: i64, to: i64) -> String {
+    format!(
+        "select value as id, named_struct('x', -value) as at, make_array(value) as c, 'update' as _op,
+                concat('000000/', lpad(cast(3000 + value as varchar), 20, '0'), '/', lpad('1', 20, '0')) as _position
+         from generate_series({from}, {to})"
+    )
 }

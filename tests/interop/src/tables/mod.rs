@@ -2,6 +2,7 @@
 
 mod changed;
 mod grown;
+mod marked;
 mod partitioned;
 mod plain;
 
@@ -17,5 +18,6 @@ pub async fn write(world: &World) -> Result<Vec<Kind>> {
     kinds.extend(partitioned::write(world).await?);
     kinds.extend(changed::write(world).await?);
     kinds.extend(grown::write(world).await?);
+    kinds.extend(marked::write(world).await?);
     Ok(kinds)
 }

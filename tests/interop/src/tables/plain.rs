@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use tributary_specs::{Check, TableSpec};
+use tributary_specs::{Check, Column, DataType, TableSpec};
 
 use crate::world::{Kind, World, columns, declared, kind};
 
@@ -15,6 +15,8 @@ pub async fn write(world: &World) -> Result<Vec<Kind>> {
         decimals(world).await?,
         times(world).await?,
         nested(world).await?,
+        nested_in_nested(world).await?,
+        odd_names(world).await?,
         ruled(world).await?,
         clustered(world).await?,
         checkpointed(world).await?,
@@ -135,6 +137,45 @@ async fn nested(world: &World) -> Result<Kind> {
         select 3, null, null, null, null";
     world.append(&spec, query).await?;
     Ok(kind("nested types", &spec.name))
+}
+
+/// Every form in every other.
+async fn nested_in_nested(world: &World) -> Result<Kind> {
+    let spec = declared(
+        "nested_in_nested",
+        columns(
+            "id long, grid array<array<long>>, named map<string,struct<at:timestamp,tags:array<string>>>, \
+             deep struct<days:array<date>,by:map<integer,decimal(38,18)>>, many array<map<string,array<double>>>",
+        )?,
+    );
+    let at = |micros: i64| format!("arrow_cast({micros}, 'Timestamp(Microsecond, Some(\"UTC\"))')");
+    let query = format!(
+        "select 1 as id, make_array(make_array(1, null), make_array(), null) as grid,
+                map(['a'], [named_struct('at', {}, 'tags', make_array('x', null))]) as named,
+                named_struct('days', make_array(date '1500-02-28', null), 'by', map([arrow_cast(-1, 'Int32')], [arrow_cast('-12345678901234567890.123456789012345678', 'Decimal128(38, 18)')])) as deep,
+                make_array(map(['k'], [make_array(0.5, null)])) as many
+         union all
+         select 2, null, null, named_struct('days', null, 'by', null), null
+         union all
+         select 3, make_array(make_array(3)), map(['b', 'c'], [named_struct('at', {}, 'tags', make_array('y')), named_struct('at', null, 'tags', null)]), null, make_array()",
+        at(-2_300_000_000_000_001),
+        at(1)
+    );
+    world.append(&spec, &query).await?;
+    Ok(kind("nested types in one another", &spec.name))
+}
+
+/// Names that need quotes somewhere.
+async fn odd_names(world: &World) -> Result<Kind> {
+    let names = ["a.b", "größe", "日本", "it's", "back`tick", "x:y/z", "per%20cent", "CamelCase", "two words", "say \"hi\""];
+    let mut of = columns("id long")?;
+    of.extend(names.iter().map(|name| Column::new(*name, DataType::String)));
+    let spec = declared("odd_names", of);
+    let selected =
+        names.iter().map(|name| format!("concat(value, 'v') as \"{}\"", name.replace('"', "\"\""))).collect::<Vec<_>>().join(", ");
+    world.append(&spec, &format!("select value as id, {selected} from generate_series(1, 5)")).await?;
+    world.append(&spec, &format!("select value as id, {selected} from generate_series(6, 9)")).await?;
+    Ok(kind("columns with dots, spaces, quotes, letters of the world", &spec.name))
 }
 
 async fn ruled(world: &World) -> Result<Kind> {
