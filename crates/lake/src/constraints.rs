@@ -259,7 +259,7 @@ mod tests {
         let error = rules.apply(&batch(vec![("ID", Arc::new(Int64Array::from(vec![Some(1), None, None])))])).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("silver.orders") && text.contains("`id` not null") && text.contains("2 rows, first at row 1"), "{text}");
-        assert_eq!(error.class(), FaultClass::BadData);
+        assert_eq!(error.class(), FaultClass::BadInput);
         let other = super::tests::rules(
             &[(field("id", DataType::Int64).with_nullable(false), None, None), (field("x", DataType::Int64), None, None)],
             &[],
