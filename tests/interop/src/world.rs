@@ -111,6 +111,12 @@ impl World {
         sorted(self.table(table).await?.read(ReadOptions::default()).await?.try_collect().await?)
     }
 
+    /// These columns of our own reading, sorted.
+    pub async fn rows_of(&self, table: &TableName, columns: &[String]) -> Result<Vec<String>> {
+        let options = ReadOptions { columns: Some(columns.to_vec()), ..ReadOptions::default() };
+        sorted(self.table(table).await?.read(options).await?.try_collect().await?)
+    }
+
     /// Our own reading of the changes of these versions, both inclusive, sorted.
     pub async fn changes(&self, table: &TableName, from: u64, to: u64) -> Result<Vec<String>> {
         sorted(self.table(table).await?.changes(from, to).await?.try_collect().await?)
