@@ -1,6 +1,5 @@
 """Spark with Delta writes its tables below FOLDER, which is a schema of a lake: `spark_writer.py FOLDER`."""
 
-import pathlib
 import sys
 
 from session import session
@@ -106,30 +105,9 @@ sql(f"alter table {table} alter column id type bigint")
 table = create("variant", "id bigint, v variant")
 sql(f"insert into {table} select 1, parse_json('{{\"a\": 1}}')")
 
-spark.conf.set("spark.databricks.delta.checkpoint.partSize", "3")
-table = create("parted", "id bigint, name string", [FEED, VECTORS, "'delta.checkpointPolicy' = 'classic'", "'delta.checkpointInterval' = '6'"])
-for commit in range(6):
-    numbered(table, ROW, commit * 20, commit * 20 + 30)
-sql(f"delete from {table} where id = 7")
-spark.conf.unset("spark.databricks.delta.checkpoint.partSize")
-log = pathlib.Path(folder) / "parted" / "_delta_log"
-parts = sorted(log.glob("*.checkpoint.*.parquet"))
-assert len(parts) > 1, [file.name for file in log.iterdir()]
-for commit in log.glob("*.json"):
-    if commit.name < parts[0].name[:20]:
-        commit.unlink()
-
 # what silver keeps, as somebody else made it
-MERGED = "id bigint, name string, amount decimal(12,2), at timestamp, site string, tier string, __position string"
+table = create("merged", "id bigint, name string, amount decimal(12,2), at timestamp, site string, tier string, __position string", [FEED, VECTORS])
 position = "concat('000000/', lpad('0', 20, '0'), '/', lpad('1', 20, '0'))"
-merged = {
-    "merged": ([FEED, VECTORS], ""),
-    "merged_copied": ([FEED], "partitioned by (tier)"),
-    "merged_rich": ([FEED, VECTORS, "'delta.enableInCommitTimestamps' = 'true'", "'delta.checkpointInterval' = '2'"], "cluster by (id)"),
-}
-for name, (properties, layout) in merged.items():
-    table = create(name, MERGED, properties, layout)
-    numbered(table, f"n as id, concat('spark ', n) as name, cast(n as decimal(12,2)) as amount, timestamp_seconds(n) as at, 'there' as site, 'none' as tier, {position} as __position", 100, 400)
-    sql(f"delete from {table} where id % 10 = 0")
-sql(f"alter table {table} add constraint amount_is_not_negative check (amount >= 0)")
+numbered(table, f"n as id, concat('spark ', n) as name, cast(n as decimal(12,2)) as amount, timestamp_seconds(n) as at, 'there' as site, 'none' as tier, {position} as __position", 100, 400)
+sql(f"delete from {table} where id % 10 = 0")
 spark.stop()

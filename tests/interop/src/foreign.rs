@@ -23,7 +23,7 @@ enum Claim {
     Refused(&'static str),
 }
 
-const TABLES: [(&str, &str, Claim); 18] = [
+const TABLES: [(&str, &str, Claim); 14] = [
     ("deletion vectors", "vectors", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
     ("copy on write", "copied", Claim::Read { feed: true }),
     (
@@ -52,11 +52,7 @@ const TABLES: [(&str, &str, Claim); 18] = [
     ("v2 checkpoints", "checkpointed", Claim::Read { feed: true }),
     ("in-commit timestamps", "timed", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
     ("types", "types", Claim::Read { feed: false }),
-    ("identity columns", "identity", Claim::ReadOnly("identity")),
-    ("multi-part checkpoint, log cleaned up", "parted", Claim::Read { feed: true }),
     ("silver merged into it", "merged", Claim::Merged("")),
-    ("silver merged into its partitions by copy on write", "merged_copied", Claim::Merged(", partition_by: [tier]")),
-    ("silver merged into clustering, constraint, in-commit timestamps", "merged_rich", Claim::Merged(", cluster_by: [id]")),
     ("column mapping", "mapped", Claim::Refused("column mapping")),
     ("type widening", "widened", Claim::Refused("typeWidening")),
     ("variant", "variant", Claim::Refused("variantType")),
@@ -70,9 +66,7 @@ pub async fn write(world: &World, comparison: &mut Comparison) -> Result<Vec<Kin
     let mut kinds = Vec::new();
     for (what, name, claim) in TABLES {
         let table = TableName::new("foreign", name);
-        // of one the first commits are no longer there
-        let feed_from = Some(if name == "parted" { 7 } else { 1 });
-        let kind = Kind { name: format!("spark's table, {what}"), table: table.clone(), feed_from, only: Some(Engine::Spark) };
+        let kind = Kind { name: format!("spark's table, {what}"), table: table.clone(), feed_from: Some(1), only: Some(Engine::Spark) };
         match claim {
             Claim::Read { feed: true } => kinds.push(kind),
             Claim::Read { feed: false } => kinds.push(Kind { feed_from: None, ..kind }),
