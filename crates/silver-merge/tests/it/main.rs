@@ -2,6 +2,7 @@
 //! races. The last line of each proof says how much was tried.
 
 mod change_feed;
+mod continuous;
 mod controls;
 mod crashes;
 mod declarations;
