@@ -44,15 +44,18 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 /// Texts that the engine would answer otherwise than the dialect, or not at all, each with a word of the refusal.
 const REFUSALS: &[(&str, &str)] = &[
     ("to_number(name, '9')", "`to_number`"),
-    ("element_at(name, 1)", "`element_at`"),
+    ("to_char(id, '9')", "`to_char`"),
     ("id = true", "comparing a whole number with a boolean"),
     ("monotonically_increasing_id()", "`monotonically_increasing_id`"),
-    ("size(name)", "`size`"),
     ("uper(name)", "the nearest known name is `upper`"),
     ("nmae", "did you mean `name`?"),
     ("name collate utf8_binary", "COLLATE"),
     ("extract(epoch from current_date())", "extract(EPOCH"),
 ];
+
+/// Calls over values of a wrong type, and what stands in every message.
+const MISTYPED: &[(&str, &str)] =
+    &[("element_at(name, 1)", "`element_at` takes an array or a map"), ("size(name)", "`size` takes an array or a map")];
 
 fn pipeline(select: &str, expectations: &[String], query: &str) -> Result<Pipeline, tributary::Error> {
     let rules: String =
@@ -154,6 +157,15 @@ async fn what_is_refused_is_refused_through_every_door() {
         assert!(said.to_string().contains(word) && said.code().to_string().starts_with("SQ"), "sql: {text}: {said}");
         for (table, said) in said_at_the_doors(text, &format!("({text}) is null")).await {
             assert!(said.contains(word) && said.contains("SQ000"), "{table}: {text}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_value_of_a_wrong_type_is_told_with_its_function_through_every_door() {
+    for (text, word) in MISTYPED {
+        for (table, said) in said_at_the_doors(text, &format!("({text}) is null")).await {
+            assert!(said.contains(word) && said.contains("\"exit_code\":2"), "{table}: {text}: {said}");
         }
     }
 }
