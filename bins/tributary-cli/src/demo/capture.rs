@@ -131,7 +131,7 @@ fn silver(name: &str, bronze: &TableName, recorded: &ExpectedTable, policy: Merg
 fn declare(server: Server, table: &str, column: &SourceColumn, sample: &Sample) -> Column {
     let shape = sample.shape(table, &column.name);
     let kind = Kind::of(server, &column.source_type);
-    let (data_type, encoding) = delta_type(server, kind, &column.source_type, &shape, sample.with_schema);
+    let (data_type, encoding) = delta_type(server, kind, &column.source_type, &shape);
     let declared = Column::new(&column.name, data_type);
     match encoding {
         Some(encoding) if !sample.with_schema || encoding == Encoding::Unsigned => declared.encoded(encoding),
@@ -139,7 +139,7 @@ fn declare(server: Server, table: &str, column: &SourceColumn, sample: &Sample) 
     }
 }
 
-fn delta_type(server: Server, kind: Kind, source_type: &str, shape: &Shape, with_schema: bool) -> (DataType, Option<Encoding>) {
+fn delta_type(server: Server, kind: Kind, source_type: &str, shape: &Shape) -> (DataType, Option<Encoding>) {
     let base = source_type.split(['(', ' ']).next().unwrap_or(source_type);
     let unsigned = source_type.ends_with("unsigned");
     let mut digits = arguments(source_type);
@@ -172,7 +172,6 @@ fn delta_type(server: Server, kind: Kind, source_type: &str, shape: &Shape, with
         Kind::Bytes => (DataType::Binary, Some(bytes_encoding(shape))),
         Kind::Bits => (DataType::Binary, Some(Encoding::Bits)),
         Kind::TextArray => (DataType::Array(Box::new(DataType::String)), None),
-        Kind::Set if with_schema => (DataType::Array(Box::new(DataType::String)), None),
         Kind::ZonedTime | Kind::Interval | Kind::Json | Kind::Hstore | Kind::Set | Kind::Text => (DataType::String, None),
     }
 }

@@ -126,7 +126,7 @@ async fn null_is_null_in_the_log_and_an_empty_text_is_refused_by_name() -> Resul
 
     let error = written(&table, &[readings(&["x", ""], &[1, 2])]).await.unwrap_err();
     let error = error.downcast_ref::<tributary_lake::Error>().unwrap();
-    assert_eq!(error.class(), FaultClass::BadData);
+    assert_eq!(error.class(), FaultClass::BadInput);
     assert!(error.to_string().contains("`site`") && error.to_string().contains("row 1"), "{error}");
     Ok(())
 }

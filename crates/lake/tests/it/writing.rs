@@ -115,7 +115,7 @@ async fn a_decimal_that_does_not_fit_is_bad_data_and_never_rounded() -> Result<(
     };
     let table = append(&table, &[amount(1, 50)]).await?;
     let error = refused(&table, amount(2, 100_000_025)).await;
-    assert_eq!(error.class(), FaultClass::BadData, "a retry of the same batch does not help");
+    assert_eq!(error.class(), FaultClass::BadInput, "a retry of the same batch does not help");
     assert!(
         error.to_string().contains("`amt`") && error.to_string().contains("(38, 32)") && !error.to_string().contains("100000025"),
         "{error}"

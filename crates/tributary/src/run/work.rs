@@ -48,6 +48,9 @@ impl Work {
 /// A table that has a new version.
 pub(super) type Moved = (TableName, u64);
 
+/// What a dataset at work takes beside what is counted, buffers of writers above all: under a smaller limit they take turns.
+const DATASET_BYTES: usize = 256 << 20;
+
 /// A run and all it was given: whoever does a piece of its work holds it.
 pub(super) struct Run {
     pub lake: Lake,
@@ -67,9 +70,10 @@ impl Run {
             Mode::Drain => KafkaMode::Drain,
             Mode::Continuous { .. } => KafkaMode::Continuous(Arc::default()),
         };
-        let at_once = std::thread::available_parallelism().map_or(2, usize::from).max(2);
-        let silver = pipeline.spec().silver.len().clamp(1, at_once);
-        let silver_bytes = lake.inner().options().memory_limit / 2 / silver;
+        let cores = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+        let memory_limit = lake.inner().options().memory_limit;
+        let at_once = (memory_limit / DATASET_BYTES).clamp(1, cores);
+        let silver_bytes = memory_limit / 2 / pipeline.spec().silver.len().clamp(1, cores);
         let id = lake.inner().new_id().to_string();
         Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved }
     }
