@@ -16,6 +16,10 @@ lint:
     cargo fmt --all --check
     scripts/clippy-build test --workspace --all-targets --no-run
 
+# Check the repository's bundle: every file, reference, job and pipeline, offline.
+bundle-validate *ARGS:
+    cargo run --quiet -p tributary-cli --bin tributary -- validate {{ARGS}}
+
 # Everything CI checks.
 test:
     scripts/test

@@ -64,9 +64,30 @@ fn run() -> Command {
              tributary run --stream --processing-time '30 seconds'\n  \
              tributary run --stream --metrics-listen 127.0.0.1:9464\n  \
              tributary run --exit-code-if-nothing-new 99 --report report.json\n  \
-             tributary run --print-config",
+             tributary run --print-config\n  \
+             tributary run --target dev --pipeline retail       a pipeline of the bundle of this folder or of one around it",
+        )
+        .arg(variable())
+        .arg(
+            Arg::new("accept-unprotected")
+                .long("accept-unprotected")
+                .action(ArgAction::SetTrue)
+                .help("Run a pipeline with masks or row filters, which this release does not enforce"),
         )
         .args(arguments(Program::Run))
+}
+
+/// A value for a variable of the bundle.
+fn variable() -> Arg {
+    Arg::new("var")
+        .long("var")
+        .value_name("NAME=VALUE")
+        .action(ArgAction::Append)
+        .value_parser(|text: &str| match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+            _ => Err("expected NAME=VALUE"),
+        })
+        .help("Value of a variable of the bundle; may be repeated")
 }
 
 fn setup() -> Command {
@@ -95,9 +116,25 @@ fn validate() -> Command {
             "Check a pipeline and say what it would do; touches nothing.\n\n\
              Queries, rules and conditions are planned over the columns that the feeds declare, and every mistake is printed with its \
              file and line (exit 2). What reads a feed without declared columns, or a column that messages may bring undeclared, is \
-             planned by its first run: a note says so.",
+             planned by its first run: a note says so.\n\n\
+             Of a bundle every file, reference, job and pipeline is checked, offline; the last line says how much was checked and how \
+             many errors there are.",
         )
-        .after_help("Examples:\n  tributary validate -p pipeline.yml\n  tributary validate --output json")
+        .after_help(
+            "Examples:\n  \
+             tributary validate                                 the bundle of this folder or of one around it\n  \
+             tributary validate --target prod --output json\n  \
+             tributary validate dlt_pipelines/retail            SQL files alone\n  \
+             tributary validate -p pipeline.yml",
+        )
+        .arg(
+            Arg::new("path")
+                .value_name("PATH")
+                .num_args(0..)
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("A bundle's folder, or SQL files and folders of them; default: the bundle found from here upward"),
+        )
+        .arg(variable())
         .args(arguments(Program::Validate))
 }
 

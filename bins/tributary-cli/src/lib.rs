@@ -7,6 +7,7 @@
 //! A command's module reads what it needs, prints on the standard output, and gives a [`tributary::ExitCode`] or a
 //! `failure::Failure`; only `start` turns either into text on the standard error and a number for the shell.
 
+mod bundle;
 mod command;
 mod completions;
 mod ddl;

@@ -78,7 +78,11 @@ pub fn files(settings: &Settings) -> Result<Vec<(String, String)>, Failure> {
 
 /// The pipeline that files hold, as [`pipeline`].
 pub fn pipeline_of(settings: &Settings, files: &[(String, String)]) -> Result<Pipeline, Failure> {
-    let pipeline = Pipeline::from_yaml(&texts(files))?;
+    in_schema_of(settings, Pipeline::from_yaml(&texts(files))?)
+}
+
+/// The pipeline in one schema where `--db-name` says so.
+pub fn in_schema_of(settings: &Settings, pipeline: Pipeline) -> Result<Pipeline, Failure> {
     match &settings.db_name {
         None => Ok(pipeline),
         Some(name) => schema::in_one_schema(&pipeline, name.as_str()),

@@ -6,17 +6,18 @@ use clap::ArgMatches;
 use tributary::{BatchBounds, KafkaOptions, Layer, Mode, OnGap, Pipeline, RunOptions, TableName};
 use tributary_config::{Layer as LayerChoice, Loaded, OnGap as OnGapChoice, Program, Settings};
 
+use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
 use crate::metrics::{Observer, Server};
 use crate::run_report::RunOutcome;
-use crate::{next, opened, progress, signals, start};
+use crate::{bundle, next, opened, progress, signals, start};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
-pub fn run(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let settings = &loaded.settings;
     let voice = Voice::of(settings);
-    let outcome = match attempt(loaded, matches, voice) {
+    let outcome = match attempt(loaded, matches, given, voice) {
         Ok(Done::Checked(what)) => return start::print(&what),
         Ok(Done::Ran(mut report)) => {
             next::in_report(&mut report, matches);
@@ -44,9 +45,9 @@ enum Done {
     Ran(Box<tributary::RunReport>),
 }
 
-fn attempt(loaded: &Loaded, matches: &ArgMatches, voice: Voice) -> Result<Done, Failure> {
-    let settings = &loaded.settings;
-    let pipeline = opened::pipeline(settings)?;
+fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -> Result<Done, Failure> {
+    let opened = bundle::open(loaded, given)?;
+    let (settings, pipeline) = (&opened.settings, opened.pipeline);
     let mut options = options(loaded.program, settings, &pipeline)?;
     if settings.check {
         return Ok(Done::Checked(checked(&pipeline, &options)));

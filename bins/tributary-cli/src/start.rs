@@ -4,8 +4,9 @@ use std::io::Write as _;
 
 use clap::{ArgMatches, Command};
 use tributary::ExitCode;
-use tributary_config::{Inputs, Loaded, Program, load, normalise};
+use tributary_config::{Inputs, Loaded, Program, load, load_beside_bundle, normalise};
 
+use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
 use crate::{command, completions, ddl, demo, doctor, infer, next, page, quarantine, run, setup, show, sql, validate};
@@ -16,11 +17,15 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("completions", matches)) => completions::print(matches),
         Some(("help", matches)) => page::print(matches),
         Some(("demo", matches)) => demonstrate(matches),
-        Some(("run", matches)) => with_settings(Program::Run, matches, inputs, |loaded| run::run(loaded, matches)),
+        Some(("run", matches)) => {
+            with_settings(Program::Run, matches, inputs, |loaded| run::run(loaded, matches, &Given::of(matches, inputs)))
+        }
         Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
         Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
         Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, |loaded| doctor::doctor(loaded, matches)),
-        Some(("validate", matches)) => with_settings(Program::Validate, matches, inputs, validate::validate),
+        Some(("validate", matches)) => {
+            with_settings(Program::Validate, matches, inputs, |loaded| validate::validate(loaded, &Given::of(matches, inputs)))
+        }
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
         }
@@ -38,7 +43,9 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
 
 /// Runs the binary of one layer.
 pub fn layer(program: Program, inputs: &Inputs) -> u8 {
-    with_matches(command::layer(program), inputs, |matches| with_settings(program, matches, inputs, |loaded| run::run(loaded, matches)))
+    with_matches(command::layer(program), inputs, |matches| {
+        with_settings(program, matches, inputs, |loaded| run::run(loaded, matches, &Given::of(matches, inputs)))
+    })
 }
 
 fn with_matches(command: Command, inputs: &Inputs, act: impl FnOnce(&ArgMatches) -> Outcome) -> u8 {
@@ -64,7 +71,9 @@ fn nested(matches: &ArgMatches, act: impl FnOnce(&str, &ArgMatches) -> Outcome) 
 
 /// Resolves the settings, says their warnings, and acts unless only the settings were asked for.
 fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: impl FnOnce(&Loaded) -> Outcome) -> Outcome {
-    let loaded = load(program, matches, inputs).map_err(|refusal| refused(&refusal))?;
+    let beside_bundle = Given::of(matches, inputs).is_of_bundle(program);
+    let loaded = if beside_bundle { load_beside_bundle(program, matches, inputs) } else { load(program, matches, inputs) };
+    let loaded = loaded.map_err(|refusal| refused(&refusal))?;
     let voice = Voice::of(&loaded.settings);
     for warning in &loaded.warnings {
         match voice {

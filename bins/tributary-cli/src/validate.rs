@@ -4,13 +4,17 @@ use tributary::arrow::array::RecordBatch;
 use tributary::{ExitCode, Fault as _, Layer, MergePolicy, Pipeline, Places, QueryCheck, QueryProblem, SilverSpec};
 use tributary_config::{Loaded, Output};
 
+use crate::bundle::{self, Given};
 use crate::failure::{Failure, Outcome};
 use crate::output::{batch, text, whole};
 use crate::{opened, output, start};
 
 /// Prints the datasets in the order they run; every mistake is an error with its place.
-pub fn validate(loaded: &Loaded) -> Outcome {
+pub fn validate(loaded: &Loaded, given: &Given) -> Outcome {
     let settings = &loaded.settings;
+    if let Some(paths) = given.paths_to_check(loaded) {
+        return bundle::validate(settings, given, &paths);
+    }
     let files = opened::files(settings)?;
     let pipeline = opened::pipeline_of(settings, &files)?;
     let check = start::block_on(async { Ok(pipeline.check_queries().await?) })?;

@@ -1,5 +1,6 @@
 //! The umbrella binary and the demo against real captures.
 
+mod bundle;
 mod captures;
 mod commands;
 mod doctor;

@@ -192,9 +192,11 @@ impl Lowering<'_> {
             source.csv = self.csv(of, call);
         }
         let mut feed = SourceFeed::new(name, table, source);
-        if let Some(decode) = decode(call) {
-            feed.decode = decode;
-        }
+        feed.decode = decode(call).unwrap_or(match format {
+            FileFormat::Csv => Decode::Csv,
+            FileFormat::Jsonl => Decode::Json,
+            FileFormat::KafkaJsonl => Decode::Debezium,
+        });
         Some(feed)
     }
 

@@ -1,0 +1,236 @@
+//! Bundles: checked as they stand, and their pipelines run.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use serde_json::json;
+use tributary::{ExitCode, Pipeline};
+use tributary_bundle::{Loaded as Read, Options, find, load_sql, load_with};
+use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
+
+use crate::failure::{Failure, Outcome};
+use crate::{opened, start};
+
+/// What lets a pipeline run whose masks and row filters are not enforced.
+const ACCEPT_UNPROTECTED: &str = "--accept-unprotected";
+
+/// What the command line and the environment say of bundles.
+#[derive(Debug, Default)]
+pub struct Given {
+    paths: Vec<PathBuf>,
+    /// What `--pipeline` names on the command line.
+    pipelines: Vec<PathBuf>,
+    variables: BTreeMap<String, String>,
+    environment: BTreeMap<String, String>,
+    user: Option<String>,
+    /// Whether masks and row filters that are not enforced are no reason to stop.
+    accept_unprotected: bool,
+    /// The bundle around the working folder.
+    around: Option<PathBuf>,
+}
+
+impl Given {
+    /// Of a command's arguments and the process' environment.
+    pub fn of(matches: &ArgMatches, inputs: &Inputs) -> Self {
+        let environment = |name: &str| {
+            let (_, value) = inputs.environment.iter().find(|(variable, _)| variable.to_str() == Some(name))?;
+            value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
+        };
+        let variables = inputs.environment.iter().filter_map(|(variable, value)| {
+            let name = variable.to_str()?.strip_prefix("BUNDLE_VAR_")?;
+            Some((name.to_owned(), value.to_str()?.to_owned()))
+        });
+        let paths = matches.try_get_many::<PathBuf>("path").ok().flatten();
+        let given = matches.try_get_many::<(String, String)>("var").ok().flatten();
+        let pipelines = matches.try_get_raw("pipeline").ok().flatten();
+        Self {
+            paths: paths.into_iter().flatten().cloned().collect(),
+            pipelines: pipelines.into_iter().flatten().map(PathBuf::from).collect(),
+            variables: given.into_iter().flatten().cloned().collect(),
+            environment: variables.collect(),
+            user: environment("USER").or_else(|| environment("LOGNAME")),
+            accept_unprotected: matches.try_get_one("accept-unprotected").ok().flatten().copied().unwrap_or_default(),
+            around: around(&inputs.folder),
+        }
+    }
+
+    /// Whether a target is the bundle's to know.
+    pub fn is_of_bundle(&self, program: Program) -> bool {
+        match program {
+            Program::Validate => !self.paths.is_empty() || (self.around.is_some() && self.pipelines.is_empty()),
+            Program::Run => self.around.is_some() && matches!(self.pipelines.as_slice(), [one] if is_key(one)),
+            _ => false,
+        }
+    }
+
+    /// What `validate` looks at, unless it is a pipeline file.
+    pub fn paths_to_check(&self, loaded: &Loaded) -> Option<Vec<PathBuf>> {
+        match (&self.around, loaded.origin("pipeline")) {
+            _ if !self.paths.is_empty() => Some(self.paths.clone()),
+            (Some(around), Origin::Default) => Some(vec![around.clone()]),
+            _ => None,
+        }
+    }
+
+    fn options(&self, settings: &Settings) -> Options {
+        let plain = Options::default();
+        Options {
+            target: settings.target.as_ref().map(|target| target.as_str().to_owned()),
+            variables: self.variables.clone(),
+            environment: self.environment.clone(),
+            user: self.user.clone().unwrap_or(plain.user),
+            force: plain.force,
+        }
+    }
+}
+
+/// The bundle around a folder; the folder itself stays as it is named.
+fn around(folder: &Path) -> Option<PathBuf> {
+    let real = std::fs::canonicalize(folder).ok()?;
+    let found = find(&real)?;
+    Some(if found == real { folder.to_owned() } else { found })
+}
+
+/// Whether `--pipeline` is the key of a pipeline and no file.
+fn is_key(path: &Path) -> bool {
+    path.components().count() == 1 && path.extension().is_none() && !path.is_file()
+}
+
+/// Checks what is at the paths and prints what was found: a bundle at a folder with a root file, SQL anywhere else.
+pub fn validate(settings: &Settings, given: &Given, paths: &[PathBuf]) -> Outcome {
+    let has_root = |path: &&PathBuf| path.is_dir() && find(path).is_some_and(|found| found == **path) || path.is_file() && !is_sql(path);
+    let (bundles, sql): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(has_root);
+    let options = given.options(settings);
+    let mut reads: Vec<Read> = bundles.into_iter().map(|path| load_with(path, &options)).collect();
+    if !sql.is_empty() {
+        reads.push(load_sql(&sql.into_iter().cloned().collect::<Vec<_>>(), &given.variables));
+    }
+    let text = if settings.output == Output::Json { as_json(&reads) } else { as_text(&reads) };
+    start::print(&text)?;
+    let sound = reads.iter().all(Read::is_sound);
+    Ok(if sound { ExitCode::Done.code() } else { ExitCode::BadInput.code() })
+}
+
+fn is_sql(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"))
+}
+
+fn as_json(reads: &[Read]) -> String {
+    let each = |of: &dyn Fn(&Read) -> serde_json::Value| -> Vec<serde_json::Value> {
+        reads.iter().flat_map(|read| of(read).as_array().cloned().unwrap_or_default()).collect()
+    };
+    let bundles = reads.iter().filter(|read| !read.bundle.target.is_empty());
+    let value = json!({
+        "bundles": bundles.map(|read| json!({"name": read.bundle.name, "target": read.bundle.target, "mode": read.bundle.mode})).collect::<Vec<_>>(),
+        "datasets": each(&|read| json!(read.bundle.datasets)),
+        "pipelines": each(&|read| json!(read.bundle.pipelines.values().collect::<Vec<_>>())),
+        "jobs": each(&|read| json!(read.bundle.jobs.values().collect::<Vec<_>>())),
+        "files": each(&|read| json!(read.files)),
+        "faults": each(&|read| json!(read.faults)),
+        "notes": each(&|read| json!(read.notes)),
+        "errors": errors(reads),
+    });
+    format!("{value:#}\n")
+}
+
+fn errors(reads: &[Read]) -> usize {
+    reads.iter().flat_map(|read| &read.faults).filter(|fault| fault.is_error()).count()
+}
+
+fn as_text(reads: &[Read]) -> String {
+    let mut text = String::new();
+    for read in reads {
+        for dataset in &read.bundle.datasets {
+            let keys = if dataset.keys.is_empty() { String::new() } else { format!(", keys {}", dataset.keys.join(", ")) };
+            let _ = writeln!(text, "{}: {}, reads {}{keys}", dataset.name, dataset.kind, dataset.reads.join(", "));
+        }
+        for note in &read.notes {
+            let _ = writeln!(text, "{}:{}:{}: note: {}", note.file, note.line, note.column, note.message);
+        }
+        for fault in &read.faults {
+            let _ = writeln!(text, "{fault}");
+        }
+    }
+    let count = |of: &dyn Fn(&Read) -> usize| reads.iter().map(of).sum::<usize>();
+    let warnings = count(&|read| read.faults.len()) - errors(reads);
+    let warned = if warnings > 0 { format!("{}, ", plural(warnings, "warning")) } else { String::new() };
+    let _ = writeln!(
+        text,
+        "{}, {}, {} checked, {warned}{}",
+        plural(count(&|read| read.bundle.datasets.len()), "dataset"),
+        plural(count(&|read| read.bundle.jobs.len()), "job"),
+        plural(count(&|read| read.files.len()), "file"),
+        plural(errors(reads), "error")
+    );
+    text
+}
+
+fn plural(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A pipeline to run, and the settings as it changes them.
+pub struct Opened {
+    pub settings: Settings,
+    pub pipeline: Pipeline,
+}
+
+/// The pipeline of the settings: of files, or where `--pipeline` is a word and no file, of the bundle around the working folder.
+pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
+    let settings = loaded.settings.clone();
+    let (Some(around), [key]) = (&given.around, settings.pipeline.as_slice()) else {
+        let pipeline = opened::pipeline(&settings)?;
+        return Ok(Opened { settings, pipeline });
+    };
+    if !is_key(key) {
+        let pipeline = opened::pipeline(&settings)?;
+        return Ok(Opened { settings, pipeline });
+    }
+    let read = load_with(around, &given.options(&settings));
+    let pipeline = read.bundle.pipeline(&key.to_string_lossy());
+    if !read.is_sound() {
+        return Err(faults(&read));
+    }
+    let found = pipeline?;
+    if found.unprotected && !given.accept_unprotected {
+        return Err(unprotected(&read, key));
+    }
+    let spec = found.spec.clone().unwrap_or_default();
+    let pipeline = opened::in_schema_of(&settings, Pipeline::from_spec(spec)?)?;
+    Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline })
+}
+
+/// The catalogue and the mode of the pipeline, where the settings do not say otherwise.
+fn with_catalogue(loaded: &Loaded, mut settings: Settings, pipeline: &tributary_bundle::Pipeline) -> Settings {
+    let named = pipeline.catalog.as_deref().and_then(Name::of);
+    if let (Some(catalogue), Origin::Default) = (named, loaded.origin("catalogue")) {
+        settings.catalogue = catalogue;
+    }
+    if let Origin::Default = loaded.origin("stream") {
+        settings.stream = settings.stream || pipeline.continuous;
+    }
+    settings
+}
+
+/// A pipeline with masks or row filters, which are not enforced, would show what they hide.
+fn unprotected(read: &Read, key: &Path) -> Failure {
+    let hidden = read.faults.iter().filter(|fault| fault.message.contains(ACCEPT_UNPROTECTED));
+    Failure::of_all(hidden.map(|fault| Failure {
+        exit_code: ExitCode::BadInput,
+        code: fault.code.to_owned(),
+        message: format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message),
+        next: Some(format!("tributary run --pipeline {} {ACCEPT_UNPROTECTED}", key.display())),
+    }))
+}
+
+/// Every error of a bundle as one failure.
+fn faults(read: &Read) -> Failure {
+    Failure::of_all(read.faults.iter().filter(|fault| fault.is_error()).map(|fault| Failure {
+        exit_code: ExitCode::BadInput,
+        code: fault.code.to_owned(),
+        message: format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message),
+        next: Some("tributary validate".to_owned()),
+    }))
+}

@@ -1,0 +1,89 @@
+//! Bundles and SQL files as a shell sees them.
+
+use serde_json::Value;
+
+use crate::commands::Shop;
+
+const ROOT: &str = "
+bundle: {name: shop}
+variables: {catalog: {default: main}}
+resources:
+  pipelines:
+    retail:
+      catalog: ${var.catalog}
+      libraries: [{glob: {include: sql/**}}]
+  jobs:
+    hourly:
+      tasks: [{task_key: refresh, pipeline_task: {pipeline_id: \"${resources.pipelines.retail.id}\"}}]
+targets:
+  dev: {default: true}
+  prod: {variables: {catalog: prod}}
+";
+const ORDERS: &str = "CREATE OR REFRESH STREAMING TABLE silver.orders;
+APPLY CHANGES INTO silver.orders FROM STREAM(bronze.orders) KEYS (id) SEQUENCE BY seq STORED AS SCD TYPE 1;
+";
+const FEED: &str = "CREATE OR REFRESH STREAMING TABLE bronze.orders (id BIGINT, status STRING, seq BIGINT)
+AS SELECT * FROM STREAM read_files('orders', format => 'json', settleSeconds => 0);
+";
+
+fn shop() -> Shop {
+    let shop = Shop::new();
+    std::fs::remove_file(shop.path("pipeline.yml")).unwrap();
+    shop.write("databricks.yml", ROOT);
+    shop.write("sql/orders.sql", ORDERS);
+    shop.write("sql/bronze.sql", FEED);
+    shop
+}
+
+#[test]
+fn a_sound_bundle_is_counted_and_exits_0() {
+    let shop = shop();
+    let said = shop.says(0, &["validate"]);
+    assert!(said.ends_with("2 datasets, 1 job, 3 files checked, 0 errors\n"), "{said}");
+    assert!(shop.says(0, &["validate", ".", "--target", "prod"]).ends_with("0 errors\n"));
+    assert!(shop.says(0, &["validate", "sql"]).ends_with("2 datasets, 0 jobs, 2 files checked, 0 errors\n"));
+}
+
+#[test]
+fn a_broken_bundle_says_each_error_with_its_place_and_exits_2() {
+    let shop = shop();
+    shop.write(
+        "databricks.yml",
+        &ROOT.replace("${var.catalog}", "${var.catlog}").replace("task_key: refresh", "task_key: refresh, max_retries: -7"),
+    );
+    let said = shop.says(2, &["validate"]);
+    assert!(
+        said.contains("databricks.yml:7:16: reference does not exist: ${var.catlog}; did you mean \"var.catalog\"? (BU0016)\n"),
+        "{said}"
+    );
+    assert!(said.ends_with("3 files checked, 2 errors\n"), "{said}");
+    let json: Value = serde_json::from_str(&shop.says(2, &["validate", "--output", "json"])).unwrap();
+    let faults = json["faults"].as_array().unwrap();
+    let place = |fault: &Value| (fault["code"].clone(), fault["file"].clone(), fault["line"].clone(), fault["column"].clone());
+    assert_eq!(place(&faults[0]), ("BU0016".into(), "databricks.yml".into(), 7.into(), 16.into()));
+    assert_eq!(json["errors"], 2);
+    assert_eq!(json["datasets"][1]["keys"], serde_json::json!(["id"]));
+    assert!(shop.says(2, &["validate", "--target", "porduction"]).contains("there is no target \"porduction\""));
+    assert!(shop.says(2, &["validate", "--var", "catlog=x"]).contains("the variable catlog is not declared"));
+}
+
+#[test]
+fn a_pipeline_of_the_bundle_is_run_by_its_key() {
+    let shop = shop();
+    shop.says(0, &["run", "--target", "dev", "--pipeline", "retail"]);
+    assert_eq!(shop.says(0, &["sql", "select id, status from silver.orders order by id", "-o", "csv"]), "id,status\n1,new\n2,new\n");
+    shop.says(0, &["run", "--target", "prod", "--pipeline", "retail"]);
+    let rows = shop.says(0, &["sql", "select count(*) as n from silver.orders", "--catalogue", "prod", "-o", "csv"]);
+    assert_eq!(rows, "n\n2\n");
+    let said = shop.says(2, &["run", "--pipeline", "retial"]);
+    assert!(said.contains("the bundle has no pipeline retial; did you mean"), "{said}");
+}
+
+#[test]
+fn a_pipeline_that_hides_values_runs_only_when_told_that_it_does_not() {
+    let shop = shop();
+    shop.write("sql/bronze.sql", &FEED.replace("status STRING", "status STRING MASK hide"));
+    let said = shop.says(2, &["run", "--pipeline", "retail"]);
+    assert!(said.contains("MASK") && said.contains("tributary run --pipeline retail --accept-unprotected"), "{said}");
+    shop.says(0, &["run", "--pipeline", "retail", "--accept-unprotected"]);
+}
