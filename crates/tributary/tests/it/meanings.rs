@@ -45,7 +45,6 @@ const MEANINGS: &[(&str, &str, &str)] = &[
 const REFUSALS: &[(&str, &str)] = &[
     ("to_number(name, '9')", "`to_number`"),
     ("to_char(id, '9')", "`to_char`"),
-    ("id = true", "comparing a whole number with a boolean"),
     ("monotonically_increasing_id()", "`monotonically_increasing_id`"),
     ("uper(name)", "the nearest known name is `upper`"),
     ("nmae", "did you mean `name`?"),
@@ -54,8 +53,11 @@ const REFUSALS: &[(&str, &str)] = &[
 ];
 
 /// Calls over values of a wrong type, and what stands in every message.
-const MISTYPED: &[(&str, &str)] =
-    &[("element_at(name, 1)", "`element_at` takes an array or a map"), ("size(name)", "`size` takes an array or a map")];
+const MISTYPED: &[(&str, &str)] = &[
+    ("element_at(name, 1)", "`element_at` takes an array or a map"),
+    ("size(name)", "`size` takes an array or a map"),
+    ("id = true", "oolean"),
+];
 
 fn pipeline(select: &str, expectations: &[String], query: &str) -> Result<Pipeline, tributary::Error> {
     let rules: String =
