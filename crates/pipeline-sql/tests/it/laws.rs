@@ -132,6 +132,9 @@ fn law_a_damaged_file_is_read_or_its_mistake_told() {
     let tried = Law::new("damaged pipeline sql").holds(&damage, |(text, damage), tried| {
         let mut letters: Vec<char> = text.chars().collect();
         for (at, how, letter) in damage {
+            if letters.is_empty() {
+                break;
+            }
             let at = at.index(letters.len());
             match how {
                 0 => drop(letters.remove(at)),
