@@ -13,8 +13,8 @@ use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
 use crate::failure::{Failure, Outcome};
 use crate::{opened, start};
 
-/// What lets a pipeline run whose masks and row filters are not enforced.
-const ACCEPT_UNPROTECTED: &str = "--accept-unprotected";
+/// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
+const NOT_RUN: &str = "BU0043";
 
 /// What the command line and the environment say of bundles.
 #[derive(Debug, Default)]
@@ -194,8 +194,11 @@ pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
         return Err(faults(&read));
     }
     let found = pipeline?;
-    if found.unprotected && !given.accept_unprotected {
-        return Err(unprotected(&read, key));
+    if !found.unprotected.is_empty() && !given.accept_unprotected {
+        let next = format!("tributary run --pipeline {} --accept-unprotected", key.display());
+        return Err(Failure::of_all(
+            found.unprotected.iter().map(|hidden| refused(NOT_RUN, &hidden.file, (hidden.line, hidden.column), &hidden.message, &next)),
+        ));
     }
     let spec = found.spec.clone().unwrap_or_default();
     let pipeline = opened::in_schema_of(&settings, Pipeline::from_spec(spec)?)?;
@@ -214,23 +217,17 @@ fn with_catalogue(loaded: &Loaded, mut settings: Settings, pipeline: &tributary_
     settings
 }
 
-/// A pipeline with masks or row filters, which are not enforced, would show what they hide.
-fn unprotected(read: &Read, key: &Path) -> Failure {
-    let hidden = read.faults.iter().filter(|fault| fault.message.contains(ACCEPT_UNPROTECTED));
-    Failure::of_all(hidden.map(|fault| Failure {
-        exit_code: ExitCode::BadInput,
-        code: fault.code.to_owned(),
-        message: format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message),
-        next: Some(format!("tributary run --pipeline {} {ACCEPT_UNPROTECTED}", key.display())),
-    }))
-}
-
 /// Every error of a bundle as one failure.
 fn faults(read: &Read) -> Failure {
-    Failure::of_all(read.faults.iter().filter(|fault| fault.is_error()).map(|fault| Failure {
+    let errors = read.faults.iter().filter(|fault| fault.is_error());
+    Failure::of_all(errors.map(|fault| refused(fault.code, &fault.file, (fault.line, fault.column), &fault.message, "tributary validate")))
+}
+
+fn refused(code: &str, file: &str, (line, column): (usize, usize), message: &str, next: &str) -> Failure {
+    Failure {
         exit_code: ExitCode::BadInput,
-        code: fault.code.to_owned(),
-        message: format!("{}:{}:{}: {}", fault.file, fault.line, fault.column, fault.message),
-        next: Some("tributary validate".to_owned()),
-    }))
+        code: code.to_owned(),
+        message: format!("{file}:{line}:{column}: {message}"),
+        next: Some(next.to_owned()),
+    }
 }

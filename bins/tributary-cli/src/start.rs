@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::{ArgMatches, Command};
 use tributary::ExitCode;
-use tributary_config::{Inputs, Loaded, Program, load, load_beside_bundle, normalise};
+use tributary_config::{Inputs, Loaded, Program, Refusal, load, load_beside_bundle, normalise};
 
 use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
@@ -17,15 +17,11 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("completions", matches)) => completions::print(matches),
         Some(("help", matches)) => page::print(matches),
         Some(("demo", matches)) => demonstrate(matches),
-        Some(("run", matches)) => {
-            with_settings(Program::Run, matches, inputs, |loaded| run::run(loaded, matches, &Given::of(matches, inputs)))
-        }
+        Some(("run", matches)) => beside_bundle(Program::Run, matches, inputs, |loaded, given| run::run(loaded, matches, given)),
         Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
         Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
         Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, |loaded| doctor::doctor(loaded, matches)),
-        Some(("validate", matches)) => {
-            with_settings(Program::Validate, matches, inputs, |loaded| validate::validate(loaded, &Given::of(matches, inputs)))
-        }
+        Some(("validate", matches)) => beside_bundle(Program::Validate, matches, inputs, validate::validate),
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
         }
@@ -44,7 +40,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
 /// Runs the binary of one layer.
 pub fn layer(program: Program, inputs: &Inputs) -> u8 {
     with_matches(command::layer(program), inputs, |matches| {
-        with_settings(program, matches, inputs, |loaded| run::run(loaded, matches, &Given::of(matches, inputs)))
+        beside_bundle(program, matches, inputs, |loaded, given| run::run(loaded, matches, given))
     })
 }
 
@@ -69,10 +65,19 @@ fn nested(matches: &ArgMatches, act: impl FnOnce(&str, &ArgMatches) -> Outcome) 
     }
 }
 
+/// As [`with_settings`] for a command that knows bundles: a target may be the bundle's.
+fn beside_bundle(program: Program, matches: &ArgMatches, inputs: &Inputs, act: impl FnOnce(&Loaded, &Given) -> Outcome) -> Outcome {
+    let given = Given::of(matches, inputs);
+    let load = if given.is_of_bundle(program) { load_beside_bundle } else { load };
+    with_loaded(program, matches, load(program, matches, inputs), |loaded| act(loaded, &given))
+}
+
 /// Resolves the settings, says their warnings, and acts unless only the settings were asked for.
 fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: impl FnOnce(&Loaded) -> Outcome) -> Outcome {
-    let beside_bundle = Given::of(matches, inputs).is_of_bundle(program);
-    let loaded = if beside_bundle { load_beside_bundle(program, matches, inputs) } else { load(program, matches, inputs) };
+    with_loaded(program, matches, load(program, matches, inputs), act)
+}
+
+fn with_loaded(program: Program, matches: &ArgMatches, loaded: Result<Loaded, Refusal>, act: impl FnOnce(&Loaded) -> Outcome) -> Outcome {
     let loaded = loaded.map_err(|refusal| refused(&refusal))?;
     let voice = Voice::of(&loaded.settings);
     for warning in &loaded.warnings {
@@ -97,7 +102,7 @@ fn with_settings(program: Program, matches: &ArgMatches, inputs: &Inputs, act: i
 }
 
 /// All problems of the settings as one failure, a line each with its code.
-fn refused(refusal: &tributary_config::Refusal) -> Failure {
+fn refused(refusal: &Refusal) -> Failure {
     Failure::of_all(refusal.errors().iter().map(|error| {
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
         Failure {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::job::texts;
+use crate::load::Note;
 use crate::model::pipeline::LIBRARY_KINDS;
 use crate::source::{Expected, Sources, is_source, is_sql};
 use crate::yaml::Node;
@@ -37,8 +38,8 @@ pub struct Pipeline {
     pub files: Vec<String>,
     /// Tags.
     pub tags: BTreeMap<String, String>,
-    /// Whether its SQL hides data from people by clauses that are not executed.
-    pub unprotected: bool,
+    /// Clauses of its SQL that hide data from people and are not executed.
+    pub unprotected: Vec<Note>,
     /// What engines execute: its SQL as specs, with the feeds of the bundle whose tables it reads; none where the SQL has a mistake.
     #[serde(skip)]
     pub spec: Option<tributary_specs::Pipeline>,
@@ -73,7 +74,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         parameters,
         files: sql,
         tags: texts(node, "tags"),
-        unprotected: false,
+        unprotected: Vec::new(),
         spec: None,
     }
 }

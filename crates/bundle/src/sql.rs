@@ -22,8 +22,8 @@ pub(crate) struct Read {
     pub notes: Vec<Note>,
     /// None where a file has a mistake.
     pub lowered: Option<Lowered>,
-    /// Whether clauses that hide data from people are not executed.
-    pub unprotected: bool,
+    /// Clauses that hide data from people and are not executed.
+    pub unprotected: Vec<Note>,
 }
 
 /// Reads the files of a pipeline with its parameters; names without catalogue or schema are its own.
@@ -58,12 +58,12 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
         faults.warning(at(files, &clause.place), error);
     }
     let shown = |place: &Place| files.shown(at(files, place).file).to_owned();
-    let note = |notice: &tributary_pipeline_sql::Notice| Note {
-        file: shown(&notice.place),
-        line: notice.place.line,
-        column: notice.place.column,
-        kind: notice.kind.to_owned(),
-        message: notice.message.clone(),
+    let note = |place: &Place, kind: &str, message: String| Note {
+        file: shown(place),
+        line: place.line,
+        column: place.column,
+        kind: kind.to_owned(),
+        message,
     };
     let datasets = parsed.datasets.iter().map(|definition| Dataset {
         pipeline: pipeline.map(str::to_owned),
@@ -72,9 +72,12 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
     });
     Read {
         datasets: datasets.collect(),
-        notes: parsed.notices.iter().map(note).collect(),
+        notes: parsed.notices.iter().map(|notice| note(&notice.place, notice.kind, notice.message.clone())).collect(),
         lowered: parsed.to_pipeline(pipeline.unwrap_or("sql")).ok(),
-        unprotected: parsed.unprotected().next().is_some(),
+        unprotected: parsed
+            .unprotected()
+            .map(|hidden| note(&hidden.place, "unprotected", format!("{}: {}", hidden.clause, hidden.reason)))
+            .collect(),
     }
 }
 
