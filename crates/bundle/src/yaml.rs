@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 use serde_json::{Number, Value as Json};
+use tributary_specs::PlainScalar;
 
 use crate::error::Error;
 use crate::place::At;
@@ -478,36 +479,12 @@ fn key_text(node: Node) -> Result<(String, At), (At, Error)> {
     }
 }
 
-/// A scalar without quotes by YAML 1.2's core schema.
+/// A scalar without quotes, which keeps its text.
 fn plain(text: String) -> Value {
-    match text.as_str() {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Flag(true, text),
-        "false" | "False" | "FALSE" => return Value::Flag(false, text),
-        _ => {}
+    match PlainScalar::of(&text) {
+        PlainScalar::Null => Value::Null,
+        PlainScalar::Boolean(value) => Value::Flag(value, text),
+        PlainScalar::Number(number) => Value::Number(number, text),
+        PlainScalar::Text => Value::Text(text),
     }
-    match number(&text) {
-        Some(number) => Value::Number(number, text),
-        None => Value::Text(text),
-    }
-}
-
-fn number(text: &str) -> Option<Number> {
-    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().map(Number::from);
-    if let Some(digits) = text.strip_prefix("0x") {
-        return radix(digits, 16);
-    }
-    if let Some(digits) = text.strip_prefix("0o") {
-        return radix(digits, 8);
-    }
-    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if !body.starts_with(|c: char| c.is_ascii_digit() || c == '.') || !body.contains(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if !body.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')) {
-        return None;
-    }
-    let unsigned = text.strip_prefix('+').unwrap_or(text);
-    let whole = unsigned.parse::<u64>().map(Number::from).or_else(|_| unsigned.parse::<i64>().map(Number::from));
-    whole.ok().or_else(|| unsigned.parse::<f64>().ok().and_then(Number::from_f64))
 }

@@ -46,4 +46,4 @@ pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_TEXT};
 pub use report::{DatasetReport, PassedGap, ReportedError, Status};
 pub use table_name::TableName;
 pub use table_spec::{Check, TableSpec};
-pub use yaml::Places;
+pub use yaml::{Places, PlainScalar};

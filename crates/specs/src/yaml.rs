@@ -3,6 +3,7 @@
 mod files;
 mod node;
 mod read;
+mod scalar;
 mod write;
 
 #[cfg(test)]
@@ -10,4 +11,5 @@ mod round_trip;
 
 pub use files::Places;
 pub(crate) use files::{fill_sources, read_files};
+pub use scalar::PlainScalar;
 pub(crate) use write::write;

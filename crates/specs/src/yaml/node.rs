@@ -7,6 +7,7 @@ use serde_json::Number;
 
 use crate::error::Error;
 use crate::problem::{Path, Step};
+use crate::yaml::scalar::PlainScalar;
 
 /// How deep lists and mappings nest at most.
 const DEPTH_MAX: usize = 64;
@@ -213,38 +214,14 @@ fn key_text(node: Node) -> Result<(String, At), (At, Error)> {
     }
 }
 
-/// A scalar without quotes by YAML 1.2's core schema.
+/// A scalar without quotes, which keeps its text.
 fn plain(text: String) -> Value {
-    match text.as_str() {
-        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
-        "true" | "True" | "TRUE" => return Value::Boolean(true, text),
-        "false" | "False" | "FALSE" => return Value::Boolean(false, text),
-        _ => {}
+    match PlainScalar::of(&text) {
+        PlainScalar::Null => Value::Null,
+        PlainScalar::Boolean(value) => Value::Boolean(value, text),
+        PlainScalar::Number(number) => Value::Number(number, text),
+        PlainScalar::Text => Value::Text(text),
     }
-    match number(&text) {
-        Some(number) => Value::Number(number, text),
-        None => Value::Text(text),
-    }
-}
-
-fn number(text: &str) -> Option<Number> {
-    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().map(Number::from);
-    if let Some(digits) = text.strip_prefix("0x") {
-        return radix(digits, 16);
-    }
-    if let Some(digits) = text.strip_prefix("0o") {
-        return radix(digits, 8);
-    }
-    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if !body.starts_with(|c: char| c.is_ascii_digit() || c == '.') || !body.contains(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if !body.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')) {
-        return None;
-    }
-    let unsigned = text.strip_prefix('+').unwrap_or(text);
-    let whole = unsigned.parse::<u64>().map(Number::from).or_else(|_| unsigned.parse::<i64>().map(Number::from));
-    whole.ok().or_else(|| unsigned.parse::<f64>().ok().and_then(Number::from_f64))
 }
 
 #[cfg(test)]
