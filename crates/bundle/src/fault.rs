@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::place::{At, Files};
 
 /// Whether a fault stops what it is in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Nothing of the bundle runs before it is mended.
@@ -56,7 +56,7 @@ impl std::fmt::Display for Fault {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Found {
     at: At,
-    severity: u8,
+    severity: Severity,
     code: &'static str,
     message: String,
     next: Option<String>,
@@ -77,16 +77,16 @@ const NAMES_MAX: usize = 1_000;
 
 impl Faults {
     pub fn error(&mut self, at: At, error: Error) {
-        self.put(at, 0, error.code().0, error.to_string(), error.next_command());
+        self.put(at, Severity::Error, error.code().0, error.to_string(), error.next_command());
     }
 
     pub fn warning(&mut self, at: At, error: Error) {
-        self.put(at, 1, error.code().0, error.to_string(), error.next_command());
+        self.put(at, Severity::Warning, error.code().0, error.to_string(), error.next_command());
     }
 
     /// A mistake that another crate found.
     pub fn foreign(&mut self, at: At, code: &'static str, message: String, next: Option<String>) {
-        self.put(at, 0, code, message, next);
+        self.put(at, Severity::Error, code, message, next);
     }
 
     /// Of the known names the one that was probably meant.
@@ -98,7 +98,7 @@ impl Faults {
         nearest(name, known.into_iter().take(NAMES_MAX).filter(|known| known.len() <= 100)).map(str::to_owned)
     }
 
-    fn put(&mut self, at: At, severity: u8, code: &'static str, message: String, next: Option<String>) {
+    fn put(&mut self, at: At, severity: Severity, code: &'static str, message: String, next: Option<String>) {
         if self.found.len() < FAULTS_MAX {
             self.found.push(Found { at, severity, code, message, next });
         }
@@ -113,7 +113,7 @@ impl Faults {
             .filter(|found| seen.insert(found.clone()))
             .map(|found| Fault {
                 code: found.code,
-                severity: if found.severity == 0 { Severity::Error } else { Severity::Warning },
+                severity: found.severity,
                 file: files.shown(found.at.file).to_owned(),
                 line: found.at.line as usize,
                 column: found.at.column as usize,

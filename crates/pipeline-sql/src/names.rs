@@ -1,9 +1,12 @@
 //! Names of datasets: as written, and what they mean where they stand.
 
+use sqlparser::tokenizer::Token;
+use tributary_specs::Place;
+
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::parsed::{DatasetName, Options};
-use sqlparser::tokenizer::Token;
+use crate::report::Report;
 
 /// A name as it is written, `LIVE.` taken off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -44,6 +47,15 @@ pub(crate) struct Scope {
 impl Scope {
     pub(crate) fn new(options: &Options) -> Self {
         Self { catalog: options.catalog.clone(), schema: options.schema.clone() }
+    }
+
+    /// The full name, or a mistake that is told; so is that `LIVE.` is an old spelling.
+    pub(crate) fn named(&self, written: &Written, place: &Place, report: &mut Report) -> Option<DatasetName> {
+        if written.live {
+            let message = format!("LIVE. before {} is an old spelling and means nothing", written.parts.join("."));
+            report.notice(place.clone(), "deprecated", message);
+        }
+        self.name(written).map_err(|error| report.fault(place, &error)).ok()
     }
 
     /// The full name; one of one part has no schema where the pipeline has none.

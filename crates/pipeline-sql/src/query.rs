@@ -273,19 +273,9 @@ impl Gathering<'_> {
             return;
         }
         let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
-        if written.live {
-            self.report.notice(
-                place.clone(),
-                "deprecated",
-                format!("LIVE. before {} is an old spelling and means nothing", written.parts.join(".")),
-            );
-        }
-        match self.scope.name(&written) {
-            Ok(name) => {
-                let range = self.bytes(&words);
-                self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None });
-            }
-            Err(error) => self.report.fault(&place, &error),
+        if let Some(name) = self.scope.named(&written, &place, self.report) {
+            let range = self.bytes(&words);
+            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None });
         }
     }
 }

@@ -233,20 +233,8 @@ impl Reader<'_> {
                 .fault(&place, &Error::NameUnreadable { name, reason, instead: Some("the part with the dash in back-quotes".to_owned()) });
             return None;
         }
-        if written.live {
-            self.report.notice(
-                place.clone(),
-                "deprecated",
-                format!("LIVE. before {} is an old spelling and means nothing", written.parts.join(".")),
-            );
-        }
-        match self.scope.name(&written) {
-            Ok(name) => Some((written, name, place)),
-            Err(error) => {
-                self.report.fault(&place, &error);
-                None
-            }
-        }
+        let name = self.scope.named(&written, &place, self.report)?;
+        Some((written, name, place))
     }
 
     /// `IDENTIFIER('a.b')` or `IDENTIFIER(:p)` as a name.
