@@ -169,6 +169,11 @@ impl Reader {
         }
     }
 
+    /// What has been found behind the first `before` of [`Self::extras`].
+    pub(crate) fn extras_since(&mut self, before: usize) -> impl Iterator<Item = &mut Extra> {
+        self.extras.iter_mut().skip(before)
+    }
+
     /// What was wrong with the value that failed.
     pub(crate) fn problem(&mut self) -> Problem {
         self.problem.take().unwrap_or(Problem::Json(Broken::Short))
@@ -479,7 +484,7 @@ impl Reader {
                 while cursor.element(&mut elements)? {
                     self.try_read(cursor, wire, element).map_err(|problem| around(problem, in_list))?;
                 }
-                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(in_list));
+                self.extras_since(extras).for_each(|extra| extra.inside(in_list));
             }
             (Wire::Struct(wires), Kind::Object) => {
                 let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -498,7 +503,7 @@ impl Reader {
                     push(keys, Scalar::Text(name), key)?;
                     self.try_read(cursor, value, values).map_err(|problem| around(problem, &around_values))?;
                 }
-                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
+                self.extras_since(extras).for_each(|extra| extra.inside(&around_values));
             }
             (Wire::Map(key, value), Kind::Array) => {
                 let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -519,7 +524,7 @@ impl Reader {
                         return Err(wrong(Kind::Array, wire));
                     }
                 }
-                self.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
+                self.extras_since(extras).for_each(|extra| extra.inside(&around_values));
             }
             _ => return Err(wrong(kind, wire)),
         }
@@ -534,20 +539,15 @@ impl Reader {
         while let Some(key) = cursor.member(&mut members)? {
             let name = key.resolve(&mut scratch)?;
             let wire = wires.iter().find(|(wire, _)| wire.as_bytes() == name).map(|(_, wire)| wire);
-            let Some(at) = fields.iter().position(|(field, _)| field.as_bytes() == name) else {
+            let field = fields.iter_mut().find(|(field, _)| field.as_bytes() == name);
+            let (Some(wire), Some((name, field))) = (wire, field) else {
+                // A field of this name, in whatever case, that the column has is not one that it lacks.
                 let twin = fields.iter().any(|(field, _)| field.as_bytes().eq_ignore_ascii_case(name));
                 let inferred = value_type(&mut cursor.clone())?;
                 let raw = cursor.raw()?;
                 if raw != b"null" {
                     let data_type = wire.map(Wire::natural).or(inferred).filter(|_| !twin && !name.is_empty());
                     self.extras.push(Extra::of_field(&String::from_utf8_lossy(name), raw.to_vec(), data_type));
-                }
-                continue;
-            };
-            let (Some(wire), Some((name, field))) = (wire, fields.get_mut(at)) else {
-                let raw = cursor.raw()?;
-                if raw != b"null" {
-                    self.extras.push(Extra::of_field(&String::from_utf8_lossy(name), raw.to_vec(), None));
                 }
                 continue;
             };
@@ -565,7 +565,7 @@ impl Reader {
                 Ok(Read::Unavailable | Read::Lost(_)) => self.extras.push(Extra::of_value(cursor.since(start).to_vec())),
                 Err(problem) => return Err(in_field(problem, name)),
             }
-            self.extras.iter_mut().skip(extras).for_each(|extra| extra.below(name));
+            self.extras_since(extras).for_each(|extra| extra.below(name));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::column::Column;
 use crate::infer::kind_type;
 use crate::json::{Broken, Cursor, Kind, Text, write_text};
 use crate::layout::{About, Field, Layout, Next, Row, Slot};
-use crate::read::{Extra, Lost, Problem, Read, Reader};
+use crate::read::{Lost, Problem, Read, Reader};
 use crate::source::Source;
 use crate::template::Block;
 
@@ -241,11 +241,7 @@ fn uncommon<'a>(
             found.lost.push((index, lost));
             found.rescue(&field.name, cursor.since(start).trim_ascii_start());
         }
-        Read::Extras => {
-            for extra in std::mem::take(&mut reader.extras) {
-                keep_extra(extra, &field.name, index, rules.policy, found)?;
-            }
-        }
+        Read::Extras => keep_extras(reader, (index, &field.name), rules.policy, found)?,
         Read::Failed => {
             let problem = as_policy_sees_it(reader.problem(), cursor.back_to(start).kind()?, rules, index);
             reader.extras.clear();
@@ -262,14 +258,21 @@ fn uncommon<'a>(
     Ok(())
 }
 
-/// What becomes of a value in a nested object that its column cannot take.
-pub(crate) fn keep_extra(extra: Extra, column: &str, index: usize, policy: SchemaPolicy, found: &mut Found<'_>) -> Result<(), Halt> {
-    let path = format!("{column}.{}", extra.path);
-    match (extra.missing, policy) {
-        (None, _) | (Some(_), SchemaPolicy::Rescue) => found.rescue(&path, &extra.json),
-        (Some(_), SchemaPolicy::Quarantine) => return Err(Halt::Refused(path)),
-        (Some(data_type), SchemaPolicy::Freeze | SchemaPolicy::Add | SchemaPolicy::Widen) => {
-            return Err(Halt::Value { column: index, problem: Problem::NewField(data_type) });
+/// What becomes of the values in a nested object that its column cannot take.
+pub(crate) fn keep_extras(
+    reader: &mut Reader,
+    (column, name): (usize, &str),
+    policy: SchemaPolicy,
+    found: &mut Found<'_>,
+) -> Result<(), Halt> {
+    for extra in std::mem::take(&mut reader.extras) {
+        let path = format!("{name}.{}", extra.path);
+        match (extra.missing, policy) {
+            (None, _) | (Some(_), SchemaPolicy::Rescue) => found.rescue(&path, &extra.json),
+            (Some(_), SchemaPolicy::Quarantine) => return Err(Halt::Refused(path)),
+            (Some(data_type), SchemaPolicy::Freeze | SchemaPolicy::Add | SchemaPolicy::Widen) => {
+                return Err(Halt::Value { column, problem: Problem::NewField(data_type) });
+            }
         }
     }
     Ok(())

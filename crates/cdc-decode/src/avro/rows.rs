@@ -17,7 +17,7 @@ use crate::layout::{self, Layout, Slot};
 use crate::op::Op;
 use crate::read::{Read, Reader};
 use crate::record::Record;
-use crate::row::{Found, Halt, keep_extra};
+use crate::row::{Found, Halt, keep_extras};
 use crate::source::{Source, Told};
 use crate::template::Block;
 
@@ -352,11 +352,7 @@ pub(super) fn take_row(
                 found.lost.push((index, lost));
                 found.rescue(&field.name, &json());
             }
-            Read::Extras => {
-                for extra in std::mem::take(&mut reader.extras) {
-                    keep_extra(extra, &field.name, index, policy, found)?;
-                }
-            }
+            Read::Extras => keep_extras(reader, (index, &field.name), policy, found)?,
             Read::Failed => {
                 let problem = reader.problem();
                 reader.extras.clear();

@@ -173,7 +173,7 @@ fn nested(reader: &mut Reader, node: &Node, at: usize, wire: &Wire, column: &mut
             for item in range(offsets, at) {
                 try_read(reader, items, item, wire, element).map_err(|problem| around(problem, in_list))?;
             }
-            reader.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(in_list));
+            reader.extras_since(extras).for_each(|extra| extra.inside(in_list));
         }
         (Wire::Map(key, value), Values::Map(offsets, entries)) => {
             let Some((keys, values)) = column.entries() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -186,7 +186,7 @@ fn nested(reader: &mut Reader, node: &Node, at: usize, wire: &Wire, column: &mut
                 try_read(reader, &entries.0, entry, key, keys)?;
                 try_read(reader, &entries.1, entry, value, values).map_err(|problem| around(problem, &around_values))?;
             }
-            reader.extras.iter_mut().skip(extras).for_each(|extra| extra.inside(&around_values));
+            reader.extras_since(extras).for_each(|extra| extra.inside(&around_values));
         }
         (Wire::Struct(wires), Values::Record(parts)) => {
             let Some(fields) = column.even_fields() else { return Err(Problem::DoesNotFit(DataType::String)) };
@@ -227,7 +227,7 @@ fn record(
             Ok(Read::Unavailable | Read::Lost(_)) => reader.extras.push(Extra::of_value(json())),
             Err(problem) => return Err(in_field(problem, name)),
         }
-        reader.extras.iter_mut().skip(extras).for_each(|extra| extra.below(name));
+        reader.extras_since(extras).for_each(|extra| extra.below(name));
     }
     Ok(())
 }
