@@ -22,6 +22,16 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// The flows into a dataset.
+    pub(crate) fn flows_into<'d>(&self, defined: &'d Defined, at: usize) -> impl Iterator<Item = &'d Flow> {
+        self.flows.get(at).into_iter().flatten().filter_map(|flow| defined.flows.get(*flow))
+    }
+
+    /// The datasets that a query reads.
+    fn sources(&self, defined: &Defined, query: &Query) -> Vec<usize> {
+        query.reads.iter().filter_map(|read| self.dataset(defined, read)).collect()
+    }
+
     /// The dataset that a read means; none for a table that something else makes.
     pub(crate) fn dataset(&self, defined: &Defined, read: &Read) -> Option<usize> {
         let name = read.name.as_ref()?;
@@ -78,16 +88,13 @@ pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
                 stream(query, &dataset.name.to_string(), report);
             }
         }
-        for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
+        for flow in graph.flows_into(defined, at) {
             let of = dataset.name.to_string();
-            match &flow.action {
-                FlowAction::Append(query) => {
-                    reads(defined, &graph, query, &of, Kind::StreamingTable, report);
-                    if !flow.once {
-                        stream(query, &of, report);
-                    }
-                }
-                FlowAction::AutoCdc(body) => reads(defined, &graph, &body.source, &of, Kind::StreamingTable, report),
+            reads(defined, &graph, flow.action.query(), &of, Kind::StreamingTable, report);
+            if let FlowAction::Append(query) = &flow.action
+                && !flow.once
+            {
+                stream(query, &of, report);
             }
         }
     }
@@ -123,7 +130,7 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
         }
     }
     for (at, dataset) in defined.datasets.iter().enumerate() {
-        let into: Vec<&Flow> = graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)).collect();
+        let into: Vec<&Flow> = graph.flows_into(defined, at).collect();
         let changes = into.iter().find(|flow| matches!(flow.action, FlowAction::AutoCdc(_)));
         let appends = dataset.query.is_some() || into.iter().any(|flow| matches!(flow.action, FlowAction::Append(_)));
         if let Some(changes) = changes.filter(|_| appends) {
@@ -227,22 +234,11 @@ pub(crate) fn is_stream(read: &Read) -> bool {
 
 /// Datasets each dataset reads.
 fn edges(defined: &Defined, graph: &Graph) -> Vec<Vec<usize>> {
-    let of = |query: &Query| query.reads.iter().filter_map(|read| graph.dataset(defined, read)).collect::<Vec<_>>();
-    defined
-        .datasets
-        .iter()
-        .enumerate()
-        .map(|(at, dataset)| {
-            let mut read: Vec<usize> = dataset.query.as_ref().map(of).unwrap_or_default();
-            for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
-                match &flow.action {
-                    FlowAction::Append(query) => read.extend(of(query)),
-                    FlowAction::AutoCdc(body) => read.extend(of(&body.source)),
-                }
-            }
-            read
-        })
-        .collect()
+    let of = |(at, dataset): (usize, &Definition)| {
+        let queries = dataset.query.iter().chain(graph.flows_into(defined, at).map(|flow| flow.action.query()));
+        queries.flat_map(|query| graph.sources(defined, query)).collect()
+    };
+    defined.datasets.iter().enumerate().map(of).collect()
 }
 
 /// Tells each circle once, at the dataset of it that stands first; datasets of circles are left out of the specs.
@@ -309,18 +305,13 @@ fn double_quoted(defined: &Defined, graph: &Graph, report: &mut Report) {
     let mut near: HashMap<&Place, Vec<usize>> = HashMap::new();
     if !defined.double_quoted.is_empty() {
         for (at, dataset) in defined.datasets.iter().enumerate() {
-            let sources = |query: &Query| query.reads.iter().filter_map(|read| graph.dataset(defined, read)).collect::<Vec<_>>();
             let own = near.entry(&dataset.place).or_default();
             own.push(at);
-            own.extend(dataset.query.as_ref().map(sources).unwrap_or_default());
-            for flow in graph.flows[at].iter().filter_map(|flow| defined.flows.get(*flow)) {
-                let query = match &flow.action {
-                    FlowAction::Append(query) => query,
-                    FlowAction::AutoCdc(body) => &body.source,
-                };
+            own.extend(dataset.query.iter().flat_map(|query| graph.sources(defined, query)));
+            for flow in graph.flows_into(defined, at) {
                 let own = near.entry(&flow.place).or_default();
                 own.push(at);
-                own.extend(sources(query));
+                own.extend(graph.sources(defined, flow.action.query()));
             }
         }
     }

@@ -16,7 +16,7 @@ mod render;
 mod silver;
 mod validate;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tributary_specs::{Column, Pipeline, Place, TableName};
 
@@ -144,11 +144,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// The table of a dataset.
-    fn table(&mut self, name: &DatasetName) -> TableName {
-        TableName::new(name.schema.clone().unwrap_or_default(), &name.name)
-    }
-
     /// Declared columns that have a type.
     fn schema(&self, definition: &Definition) -> Vec<Column> {
         let typed = definition.columns.iter().filter_map(|column| {
@@ -168,16 +163,9 @@ impl Lowering<'_> {
     /// Tables that are read and made elsewhere.
     fn external(&mut self) {
         let pipeline = &mut self.out.pipeline;
-        let made: Vec<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
-        let made: std::collections::BTreeSet<TableName> = made
-            .into_iter()
-            .chain(
-                self.defined
-                    .datasets
-                    .iter()
-                    .map(|dataset| TableName::new(dataset.name.schema.clone().unwrap_or_default(), &dataset.name.name).folded()),
-            )
-            .collect();
+        let tables = pipeline.datasets().into_iter().map(|dataset| dataset.table);
+        let defined = self.defined.datasets.iter().map(|dataset| table_of(&dataset.name));
+        let made: BTreeSet<TableName> = tables.chain(defined).map(|table| table.folded()).collect();
         let sources = pipeline.silver.iter().flat_map(|spec| &spec.sources).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
         let mut external: BTreeMap<TableName, TableName> = BTreeMap::new();
         for source in sources {
@@ -208,12 +196,16 @@ impl Lowering<'_> {
     }
 }
 
+/// The table of a dataset.
+fn table_of(name: &DatasetName) -> TableName {
+    TableName::new(name.schema.clone().unwrap_or_default(), &name.name)
+}
+
 /// Whether a dataset is made straight of files or topics.
 fn reads_source(defined: &Defined, graph: &Graph, at: usize) -> bool {
     let calls = |query: &Query| query.reads.iter().any(|read| read.call.is_some());
     let own = defined.datasets.get(at).and_then(|dataset| dataset.query.as_ref()).is_some_and(calls);
-    let flows = graph.flows.get(at).into_iter().flatten().filter_map(|flow| defined.flows.get(*flow));
-    let mut appends = flows.filter_map(|flow| match &flow.action {
+    let mut appends = graph.flows_into(defined, at).filter_map(|flow| match &flow.action {
         FlowAction::Append(query) => Some(query),
         FlowAction::AutoCdc(_) => None,
     });
@@ -228,7 +220,7 @@ enum Meaning {
 
 /// What the flows into a table do, where it is one thing.
 fn only_writer<'a>(defined: &'a Defined, graph: &Graph, at: usize, definition: &'a Definition, report: &mut Report) -> Option<Writer<'a>> {
-    let flows: Vec<_> = graph.flows.get(at)?.iter().filter_map(|flow| defined.flows.get(*flow)).collect();
+    let flows: Vec<_> = graph.flows_into(defined, at).collect();
     let of = definition.name.to_string();
     for flow in flows.iter().filter(|flow| flow.once) {
         let instead = Some("the flow without ONCE, or fill the table before its first run".to_owned());

@@ -207,6 +207,16 @@ pub enum FlowAction {
     AutoCdc(Box<AutoCdc>),
 }
 
+impl FlowAction {
+    /// The query that it takes rows or changes from.
+    pub fn query(&self) -> &Query {
+        match self {
+            Self::Append(query) => query,
+            Self::AutoCdc(body) => &body.source,
+        }
+    }
+}
+
 /// The body of `AUTO CDC` and `APPLY CHANGES`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutoCdc {

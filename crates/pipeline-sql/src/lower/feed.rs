@@ -6,9 +6,9 @@ use tributary_specs::{
     TableName,
 };
 
-use super::Lowering;
 use super::properties::Said;
 use super::validate::Origin;
+use super::{Lowering, table_of};
 use crate::call::{Argument, Call, Value};
 use crate::error::Error;
 use crate::parsed::Definition;
@@ -87,7 +87,7 @@ const KAFKA_OPTIONS: &[&str] = &[
 impl Lowering<'_> {
     /// A streaming table that is a feed.
     pub(super) fn feed(&mut self, definition: &Definition, call: &Call, said: Said) {
-        let table = self.table(&definition.name);
+        let table = table_of(&definition.name);
         let name = format!("{}_{}", table.schema, table.name);
         let Some(mut feed) = self.source(definition, call, name, table) else { return };
         let columns = self.schema(definition);
@@ -105,7 +105,7 @@ impl Lowering<'_> {
 
     /// A feed of its own for a table that does more with its rows than keep them; gives the feed's table.
     pub(super) fn own_feed(&mut self, definition: &Definition, call: &Call, place: &Place) -> Option<TableName> {
-        let target = self.table(&definition.name);
+        let target = table_of(&definition.name);
         let table = TableName::new(&target.schema, format!("{}_input", target.name));
         let mut feed = self.source(definition, call, format!("{}_{}", table.schema, table.name), table.clone())?;
         self.encodings(&definition.name.to_string(), call, &mut feed);

@@ -2,8 +2,8 @@
 
 use tributary_specs::GoldSpec;
 
-use super::Lowering;
 use super::render::renamed;
+use super::{Lowering, table_of};
 use crate::parsed::Definition;
 
 impl Lowering<'_> {
@@ -18,7 +18,7 @@ impl Lowering<'_> {
             let reason = "types and comments of columns are kept only where every column has a type";
             self.report.not_applied(definition.place.clone(), "columns of the view", Some(&of), reason);
         }
-        let mut spec = GoldSpec::new(self.table(&definition.name), renamed(definition, &rendered.text));
+        let mut spec = GoldSpec::new(table_of(&definition.name), renamed(definition, &rendered.text));
         spec.sources = rendered.sources();
         spec.refresh = said.refresh.unwrap_or_default();
         spec.schema = if typed { self.schema(definition) } else { Vec::new() };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tributary_specs::{ExpectationAction, TableName};
 
-use super::{Lowering, Meaning};
+use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
 use crate::error::Error;
 use crate::parsed::{Definition, quoted};
@@ -84,7 +84,7 @@ impl Lowering<'_> {
                         let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&dataset.name.name)) };
                         edits.push((read.range.clone(), format!("({inner}){alias}")));
                     } else {
-                        let table = self.table(&dataset.name);
+                        let table = table_of(&dataset.name);
                         self.named(query, read, table, streams, &mut edits, out);
                     }
                 }

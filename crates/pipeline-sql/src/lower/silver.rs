@@ -2,9 +2,9 @@
 
 use tributary_specs::{IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec};
 
-use super::Lowering;
 use super::properties::Said;
 use super::validate::Origin;
+use super::{Lowering, table_of};
 use crate::error::Error;
 use crate::parsed::{AutoCdc, Definition, FlowAction};
 use crate::query::Query;
@@ -26,7 +26,7 @@ impl Lowering<'_> {
         };
         let Some(rendered) = self.render(query, &of, feed.as_ref()) else { return };
         let plain = query.shape.everything && !rendered.has_view;
-        let table = self.table(&definition.name);
+        let table = table_of(&definition.name);
         let mut spec = SilverSpec::new(table, rendered.sources()).with_policy(MergePolicy::Append);
         spec.select = (!plain).then(|| rendered.text.clone());
         self.silver(definition, spec, said, definition.into());
@@ -45,7 +45,7 @@ impl Lowering<'_> {
             None => None,
         };
         let Some(rendered) = self.render(&body.source, &of, feed.as_ref()) else { return };
-        let table = self.table(&definition.name);
+        let table = table_of(&definition.name);
         let mut spec = SilverSpec::new(table, rendered.sources());
         spec.select = (body.subquery || rendered.has_view).then(|| selected(&rendered.text, body.subquery));
         spec.keys.clone_from(&body.keys.value);
@@ -140,7 +140,7 @@ impl Lowering<'_> {
         if body.ignore_null_updates != IgnoreNullUpdates::Off {
             clause("ignore_null_updates", body.keys.place.as_ref());
         }
-        let flow = self.graph.flows.get(at).and_then(|flows| flows.first()).and_then(|flow| self.defined.flows.get(*flow));
+        let flow = self.graph.flows_into(self.defined, at).next();
         if let Some(flow) = flow.filter(|flow| matches!(flow.action, FlowAction::AutoCdc(_))) {
             clause("select", Some(&flow.place));
         }
