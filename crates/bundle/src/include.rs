@@ -63,7 +63,7 @@ impl Reading<'_> {
     fn included(&mut self, root: &Node, root_name: &str) -> Vec<String> {
         let mut included: Vec<String> = Vec::new();
         let mut seen = BTreeSet::from([root_name.to_owned()]);
-        for item in root.get("include").map_or(&[][..], Node::items) {
+        for item in root.items_of("include") {
             let Some(pattern) = item.scalar() else { continue };
             let refuse = |problem: &str| Error::Include { pattern: pattern.to_owned(), problem: problem.to_owned() };
             if pattern.starts_with('/') || pattern.get(1..3) == Some(":\\") {

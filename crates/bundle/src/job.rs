@@ -256,14 +256,14 @@ pub(crate) type PathOf<'a> = &'a dyn Fn(&Node) -> Option<String>;
 impl Job {
     /// A job of which every part that can be read is taken.
     pub(crate) fn of(key: &str, node: &Node, path_of: PathOf<'_>) -> Self {
-        let parameters = node.get("parameters").map_or(&[][..], Node::items);
+        let parameters = node.items_of("parameters");
         let parameter = |node: &Node| Some((node.text_of("name")?.to_owned(), node.text_of("default").unwrap_or_default().to_owned()));
         Self {
             key: key.to_owned(),
             name: node.text_of("name").unwrap_or(key).to_owned(),
             description: node.text_of("description").map(str::to_owned),
             parameters: parameters.iter().filter_map(parameter).collect(),
-            tasks: node.get("tasks").map_or(&[][..], Node::items).iter().map(|task| Task::of(task, path_of)).collect(),
+            tasks: node.items_of("tasks").iter().map(|task| Task::of(task, path_of)).collect(),
             max_concurrent_runs: number(node, "max_concurrent_runs").unwrap_or(1),
             queue: node.get("queue").and_then(|queue| queue.flag_of("enabled")).unwrap_or(false),
             timeout_seconds: number(node, "timeout_seconds").unwrap_or(0),
@@ -312,7 +312,7 @@ impl Task {
         Self {
             key: node.text_of("task_key").unwrap_or_default().to_owned(),
             description: node.text_of("description").map(str::to_owned),
-            depends_on: node.get("depends_on").map_or(&[][..], Node::items).iter().filter_map(dependency).collect(),
+            depends_on: node.items_of("depends_on").iter().filter_map(dependency).collect(),
             run_if: RunIf::of(node.text_of("run_if")),
             retries: Retries {
                 max,
@@ -377,6 +377,6 @@ pub(crate) fn texts(node: &Node, key: &str) -> BTreeMap<String, String> {
 
 /// The list of texts under a key.
 pub(crate) fn words(node: &Node, key: &str) -> Vec<String> {
-    let items = node.get(key).map_or(&[][..], Node::items);
+    let items = node.items_of(key);
     items.iter().filter_map(|item| item.scalar().map(str::to_owned)).collect()
 }

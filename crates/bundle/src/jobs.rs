@@ -9,6 +9,7 @@ use crate::merge::join;
 use crate::model::job::{COMPUTE_BOUND, SQL_KINDS, TASK_KINDS, TRIGGERS};
 use crate::place::At;
 use crate::reference::only_reference;
+use crate::resources::of_kind;
 use crate::run_reference::{Piece, check, pieces};
 use crate::source::{Expected, Sources};
 use crate::yaml::{Node, Value};
@@ -16,13 +17,7 @@ use crate::{circle, quartz};
 
 /// Checks every job of a bundle whose references are filled in.
 pub(crate) fn check_all(root: &Node, sources: &mut Sources<'_>, faults: &mut Faults) {
-    let jobs: Vec<(&str, At, &Node)> = root
-        .find(&["resources", "jobs"])
-        .into_iter()
-        .flat_map(Node::entries)
-        .filter(|(_, entry)| entry.node.as_map().is_some_and(|map| !map.is_empty()))
-        .map(|(key, entry)| (key, entry.key_at, &entry.node))
-        .collect();
+    let jobs: Vec<(&str, At, &Node)> = of_kind(root, "jobs").map(|(key, entry)| (key, entry.key_at, &entry.node)).collect();
     for (key, _, job) in &jobs {
         Rules { path: format!("resources.jobs.{key}"), job, sources, faults }.check();
     }
@@ -38,7 +33,7 @@ pub(crate) fn check_all(root: &Node, sources: &mut Sources<'_>, faults: &mut Fau
 }
 
 fn tasks_of(job: &Node) -> impl Iterator<Item = &Node> {
-    job.get("tasks").map_or(&[][..], Node::items).iter().filter(|task| task.as_map().is_some())
+    job.items_of("tasks").iter().filter(|task| task.as_map().is_some())
 }
 
 fn task_inside(task: &Node) -> Option<&Node> {
@@ -140,7 +135,7 @@ impl<'a> Rules<'a, '_, '_> {
     }
 
     fn dependencies(&mut self, task: &Node, name: &str, by_key: &BTreeMap<&str, &Node>) {
-        for dependency in task.get("depends_on").map_or(&[][..], Node::items) {
+        for dependency in task.items_of("depends_on") {
             let Some(node) = dependency.get("task_key") else { continue };
             let Some(wanted) = node.scalar().filter(|text| !text.contains("${")) else { continue };
             match (by_key.get(wanted), dependency.get("outcome")) {
@@ -223,8 +218,7 @@ impl<'a> Rules<'a, '_, '_> {
         for (kind, list) in [("job_cluster_key", "job_clusters"), ("environment_key", "environments")] {
             let Some(node) = task.get(kind) else { continue };
             let Some(key) = node.scalar().filter(|text| !text.contains("${")) else { continue };
-            let declared: Vec<&str> =
-                self.job.get(list).map_or(&[][..], Node::items).iter().filter_map(|item| item.text_of(kind)).collect();
+            let declared: Vec<&str> = self.job.items_of(list).iter().filter_map(|item| item.text_of(kind)).collect();
             if !declared.contains(&key) {
                 let near = self.faults.near(key, declared.iter().copied());
                 self.faults.warning(node.at, Error::UndeclaredCompute { kind, key: short(key), nearest: near });
@@ -268,7 +262,7 @@ impl<'a> Rules<'a, '_, '_> {
         let graph: Vec<(&str, Vec<String>)> = tasks
             .iter()
             .filter_map(|task| {
-                let items = task.get("depends_on").map_or(&[][..], Node::items);
+                let items = task.items_of("depends_on");
                 let reads = items.iter().filter_map(|item| item.text_of("task_key").map(str::to_owned));
                 Some((task.text_of("task_key")?, reads.collect()))
             })
@@ -281,8 +275,7 @@ impl<'a> Rules<'a, '_, '_> {
 
     /// References that are filled in when the job runs.
     fn run_references(&mut self, job: &Node, by_key: &BTreeMap<&str, &Node>) {
-        let parameters: BTreeSet<&str> =
-            job.get("parameters").map_or(&[][..], Node::items).iter().filter_map(|item| item.text_of("name")).collect();
+        let parameters: BTreeSet<&str> = job.items_of("parameters").iter().filter_map(|item| item.text_of("name")).collect();
         let parameters: Vec<&str> = parameters.into_iter().collect();
         let tasks: Vec<&str> = by_key.keys().copied().collect();
         let mut nodes: Vec<&Node> = job.get("tasks").into_iter().collect();

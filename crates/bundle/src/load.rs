@@ -16,7 +16,7 @@ use crate::job::Job;
 use crate::place::{At, File, Files};
 use crate::resolve::Resolver;
 use crate::source::Sources;
-use crate::yaml::{Budget, Node};
+use crate::yaml::{Budget, Entry, Node};
 use crate::{check, feeds, jobs, mode, pipelines, resources, sql, target, variables, workspace};
 
 /// What a bundle is read with, besides its files.
@@ -183,14 +183,10 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
     let shown = folder.shown().to_string_lossy().into_owned();
     let mut sources = Sources::new(folder, files);
     jobs::check_all(root, &mut sources, faults);
-    let parts = |kind: &str| {
-        let entries = root.find(&["resources", kind]).into_iter().flat_map(Node::entries);
-        entries.filter(|(_, entry)| entry.node.as_map().is_some_and(|map| !map.is_empty())).map(|(key, entry)| (key, &entry.node))
-    };
     let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, faults)).unwrap_or_default();
     let (mut pipelines, mut datasets, mut notes) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for (key, node) in parts("pipelines") {
-        let mut pipeline = pipelines::read(key, node, &mut sources, faults);
+    for (key, entry) in resources::of_kind(root, "pipelines") {
+        let mut pipeline = pipelines::read(key, &entry.node, &mut sources, faults);
         let read = sql::read(&pipeline, &mut sources, faults);
         if let Some(lowered) = read.lowered {
             let (spec, catalog) = sql::with_feeds(lowered, &feeds, sources.files(), faults);
@@ -202,7 +198,8 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
         notes.extend(read.notes);
         pipelines.insert(key.to_owned(), pipeline);
     }
-    let jobs = parts("jobs").map(|(key, node)| (key.to_owned(), Job::of(key, node, &|node| sources.path_of(node)))).collect();
+    let job = |(key, entry): (&str, &Entry)| (key.to_owned(), Job::of(key, &entry.node, &|node| sources.path_of(node)));
+    let jobs = resources::of_kind(root, "jobs").map(job).collect();
     datasets.extend(feeds.iter().map(|(feed, at)| Dataset {
         name: feed.table.to_string(),
         kind: "feed".to_owned(),

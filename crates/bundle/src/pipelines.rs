@@ -50,7 +50,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
     exclusions(key, node, faults);
     let root_path = node.get("root_path").and_then(|path| folder(path, sources, faults));
     let mut files = BTreeSet::new();
-    for library in node.get("libraries").map_or(&[][..], Node::items) {
+    for library in node.items_of("libraries") {
         if library.as_map().is_some() {
             files.extend(library_files(key, library, sources, faults));
         }
@@ -92,7 +92,7 @@ fn exclusions(key: &str, node: &Node, faults: &mut Faults) {
             faults.error(entry.key_at, Error::Exclusive { parent: parent.clone(), one, other: other.to_owned() });
         }
     }
-    for cluster in node.get("clusters").map_or(&[][..], Node::items) {
+    for cluster in node.items_of("clusters") {
         if let (Some(_), Some(entry)) = (cluster.get("autoscale"), cluster.entry("num_workers")) {
             let parent = format!("{parent}.clusters");
             faults.error(entry.key_at, Error::Exclusive { parent, one: "autoscale", other: "num_workers".to_owned() });

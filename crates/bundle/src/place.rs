@@ -9,6 +9,12 @@ pub(crate) struct At {
 }
 
 impl At {
+    /// Line and column from 1; what is further than can be counted is at the last that can.
+    pub fn new(file: u32, line: usize, column: usize) -> Self {
+        let counted = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { file, line: counted(line), column: counted(column) }
+    }
+
     pub const fn start_of(file: u32) -> Self {
         Self { file, line: 1, column: 1 }
     }

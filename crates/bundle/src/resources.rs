@@ -5,7 +5,13 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::place::{At, Files};
-use crate::yaml::{Node, Value};
+use crate::yaml::{Entry, Node, Value};
+
+/// Resources of one kind that have a body, by key.
+pub(crate) fn of_kind<'a>(root: &'a Node, kind: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> + use<'a> {
+    let entries = root.find(&["resources", kind]).into_iter().flat_map(Node::entries);
+    entries.filter(|(_, entry)| entry.node.as_map().is_some_and(|map| !map.is_empty()))
+}
 
 /// Checks the bundle as it is written: keys, empty bodies, keys that stand twice in one list.
 pub(crate) fn check(root: &Node, files: &Files, faults: &mut Faults) {
@@ -37,7 +43,7 @@ fn keys_twice(part: &Node, files: &Files, faults: &mut Faults) {
             [("tasks", "task_key"), ("job_clusters", "job_cluster_key"), ("parameters", "name"), ("environments", "environment_key")]
         {
             let mut seen: BTreeMap<&str, At> = BTreeMap::new();
-            for item in job.node.get(list).map_or(&[][..], Node::items) {
+            for item in job.node.items_of(list) {
                 let Some((word, node)) = item.get(key).and_then(|node| Some((node.scalar()?, node))) else { continue };
                 match seen.get(word) {
                     Some(first) => {

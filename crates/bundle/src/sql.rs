@@ -82,8 +82,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
 }
 
 fn at(files: &Files, place: &Place) -> At {
-    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    At { file: files.number_of(&place.file).unwrap_or(0), line: small(place.line), column: small(place.column) }
+    At::new(files.number_of(&place.file).unwrap_or(0), place.line, place.column)
 }
 
 /// A definition with the flows that write it.

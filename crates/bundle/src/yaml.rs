@@ -96,6 +96,11 @@ impl Node {
         }
     }
 
+    /// The elements of the list under a key.
+    pub fn items_of(&self, key: &str) -> &[Node] {
+        self.get(key).map_or(&[], Self::items)
+    }
+
     /// The entries of a mapping; none if it is no mapping.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
         self.as_map().into_iter().flatten().map(|(key, entry)| (key.as_str(), entry))
@@ -315,8 +320,7 @@ pub(crate) fn parse(file: u32, text: &str, budget: &mut Budget) -> Parsed {
 }
 
 fn at_of(file: u32, marker: &Marker) -> At {
-    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    At { file, line: small(marker.line()), column: small(marker.col() + 1) }
+    At::new(file, marker.line(), marker.col() + 1)
 }
 
 fn unreadable(reason: impl Into<String>) -> Error {
