@@ -4,7 +4,7 @@
 pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
-/// The first and the last day that the dialect has: of the years 1 and 9999.
+/// The years of which microseconds since 1970 are 64 bits.
 pub(crate) const YEARS: std::ops::RangeInclusive<i64> = -290_307..=294_247;
 
 /// A day.
@@ -102,10 +102,15 @@ pub(crate) fn split(instant: i64) -> (i64, i64) {
     (instant.div_euclid(DAY), instant.rem_euclid(DAY))
 }
 
+/// Days and microseconds as microseconds; none beyond 64 bits.
+pub(crate) fn micros(days: i64, time: i64) -> Option<i64> {
+    days.checked_mul(DAY)?.checked_add(time)
+}
+
 /// The instant so many months later, at the same time of day.
 pub(crate) fn add_months(instant: i64, months: i64) -> Option<i64> {
     let (days, time) = split(instant);
-    Civil::of(days).add_months(months).days().checked_mul(DAY)?.checked_add(time)
+    micros(Civil::of(days).add_months(months).days(), time)
 }
 
 /// English names.

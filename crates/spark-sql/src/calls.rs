@@ -201,7 +201,7 @@ fn of_group(rewrite: Rewrite, function: &mut Function, arguments: &[Option<Expr>
     let given: Vec<Expr> = arguments.iter().flatten().cloned().collect();
     let list = match &mut function.args {
         FunctionArguments::List(list) => list,
-        _ => return if is_of_group(rewrite) { Err(wrong()) } else { Ok(false) },
+        _ => return if rewrite.is_of_group() { Err(wrong()) } else { Ok(false) },
     };
     let all_there = || given.iter().map(|one| Expr::IsNotNull(Box::new(one.clone()))).reduce(crate::ast::and);
     match (rewrite, given.as_slice()) {
@@ -239,7 +239,7 @@ fn of_group(rewrite: Rewrite, function: &mut Function, arguments: &[Option<Expr>
             }
             _ => return Err(Error::refused(format!("`{written}` without one WITHIN GROUP (ORDER BY …)"), span)),
         },
-        (rewrite, _) if is_of_group(rewrite) => return Err(wrong()),
+        (rewrite, _) if rewrite.is_of_group() => return Err(wrong()),
         _ => return Ok(false),
     }
     function.name = object_name(match rewrite {
@@ -249,10 +249,6 @@ fn of_group(rewrite: Rewrite, function: &mut Function, arguments: &[Option<Expr>
         _ => "count",
     });
     Ok(true)
-}
-
-fn is_of_group(rewrite: Rewrite) -> bool {
-    matches!(rewrite, Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup)
 }
 
 /// What stands for a call of a function of one row that the engine has not, or has with another meaning.

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{Array, ArrayRef, new_null_array};
-use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::arrow::datatypes::{DataType, i256};
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use crate::calendar::{DAY, SECOND};
 use crate::decimal::divided;
 use crate::times::{self, trimmed};
-use crate::value::{Value, build, canonical, in_canonical_form, read};
+use crate::value::{Value, build, canonical, in_canonical_form, range, read};
 use crate::{decimal, shortest};
-use tributary_lake::arrow::datatypes::i256;
 
 /// The word of a type in the dialect.
 pub(crate) fn word(data_type: &DataType) -> String {
@@ -149,10 +148,9 @@ fn plain(value: &Value, to: &DataType) -> Option<Value> {
             Value::Decimal(digits, _) => Some(Value::Boolean(*digits != 0)),
             _ => None,
         },
-        DataType::Int8 => whole(value, i8::MIN.into(), i8::MAX.into()),
-        DataType::Int16 => whole(value, i16::MIN.into(), i16::MAX.into()),
-        DataType::Int32 => whole(value, i32::MIN.into(), i32::MAX.into()),
-        DataType::Int64 => whole(value, i64::MIN, i64::MAX),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            whole(value).filter(|number| range(to).is_some_and(|range| range.contains(number))).map(Value::Whole)
+        }
         DataType::Float32 => match value {
             // a text is read as the float that is nearest to it
             Value::Text(text) => number(text, |text| text.parse::<f32>().ok()).map(Value::Float),
@@ -175,13 +173,7 @@ fn plain(value: &Value, to: &DataType) -> Option<Value> {
                 let micros = rescaled(*digits, i32::from(*scale), 6, false)?;
                 i64::try_from(micros).ok().map(Value::Instant)
             }
-            value => {
-                let seconds = real(value)?;
-                // as Java makes a double a long
-                let micros = seconds * SECOND as f64;
-                // the least long is a double, the greatest is not
-                (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&micros).then_some(Value::Instant(micros as i64))
-            }
+            value => truncated(real(value)? * SECOND as f64).map(Value::Instant),
         },
         DataType::Binary => match value {
             Value::Text(text) => Some(Value::Bytes(text.clone().into_bytes())),
@@ -200,28 +192,28 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A whole number between two.
-fn whole(value: &Value, least: i64, most: i64) -> Option<Value> {
-    let number = match value {
-        Value::Boolean(yes) => i64::from(*yes),
-        Value::Whole(number) => *number,
-        Value::Float(number) => truncated(f64::from(*number))?,
-        Value::Double(number) => truncated(*number)?,
-        Value::Decimal(digits, scale) => i64::try_from(digits / 10_i128.pow(u32::from(scale.unsigned_abs()))).ok()?,
+/// As a whole number.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::Boolean(yes) => Some(i64::from(*yes)),
+        Value::Whole(number) => Some(*number),
+        Value::Float(number) => truncated(f64::from(*number)),
+        Value::Double(number) => truncated(*number),
+        Value::Decimal(digits, scale) => i64::try_from(digits / 10_i128.pow(u32::from(scale.unsigned_abs()))).ok(),
         Value::Text(text) => {
             let text = trimmed(text);
             let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
             if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
                 return None;
             }
-            text.parse().ok()?
+            text.parse().ok()
         }
-        Value::Instant(instant) => instant.div_euclid(SECOND),
-        _ => return None,
-    };
-    (least..=most).contains(&number).then_some(Value::Whole(number))
+        Value::Instant(instant) => Some(instant.div_euclid(SECOND)),
+        _ => None,
+    }
 }
 
+/// As Java makes a double a long, where it is one.
 fn truncated(number: f64) -> Option<i64> {
     // the least long is a double, the greatest is not
     (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number).then_some(number as i64)

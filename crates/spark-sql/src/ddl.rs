@@ -21,7 +21,7 @@ pub(crate) fn data_type(text: &str) -> Option<DataType> {
 pub(crate) fn schema(text: &str) -> Option<DataType> {
     data_type(text).or_else(|| {
         let mut reader = Reader { rest: text.trim(), levels: 0 };
-        let fields = reader.fields(None)?;
+        let fields = reader.fields()?;
         reader.blank();
         reader.rest.is_empty().then(|| DataType::Struct(fields.into()))
     })
@@ -61,7 +61,7 @@ impl Reader<'_> {
         (!word.is_empty()).then(|| word.to_owned())
     }
 
-    /// A word that is one of these, without regard to case.
+    /// Takes this word, without regard to case.
     fn keyword(&mut self, keyword: &str) -> bool {
         let before = self.rest;
         if self.word().is_some_and(|word| word.eq_ignore_ascii_case(keyword)) {
@@ -113,7 +113,7 @@ impl Reader<'_> {
                     self.take('>');
                     return Some(DataType::Struct(Vec::<Arc<Field>>::new().into()));
                 }
-                DataType::Struct(self.inside(|reader| reader.fields(Some(':')))?.into())
+                DataType::Struct(self.inside(Self::fields)?.into())
             }
             _ => return None,
         })
@@ -135,12 +135,12 @@ impl Reader<'_> {
         (self.take(')') && fits).then_some(DataType::Decimal128(precision, scale))
     }
 
-    /// Names and types; between them a sign, which may be left out.
-    fn fields(&mut self, between: Option<char>) -> Option<Vec<Field>> {
+    /// Names and types; between them a colon, which may be left out.
+    fn fields(&mut self) -> Option<Vec<Field>> {
         let mut fields = Vec::new();
         loop {
             let name = self.word()?;
-            self.take(between.unwrap_or(':'));
+            self.take(':');
             let data_type = self.data_type()?;
             if self.keyword("not") && !self.keyword("null") {
                 return None;

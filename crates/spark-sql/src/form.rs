@@ -2,7 +2,7 @@
 
 use tributary_lake::datafusion::error::Result;
 
-use crate::calendar::{self, Civil, DAY, SECOND, split, weekday};
+use crate::calendar::{self, Civil, SECOND, split, weekday};
 use crate::functions::own::fault;
 use crate::times::Zone;
 
@@ -291,7 +291,7 @@ impl Found {
         let days = match self.day_of_year {
             Some(day) => {
                 let first = Civil::new(year, 1, 1)?.days();
-                (first..first + day).last().filter(|day| Civil::of(*day).year == year)?
+                Some(first + day - 1).filter(|found| day >= 1 && Civil::of(*found).year == year)?
             }
             None => Civil::new(year, u32::try_from(self.month.unwrap_or(1)).ok()?, u32::try_from(self.day.unwrap_or(1)).ok()?)?.days(),
         };
@@ -301,7 +301,7 @@ impl Found {
             (None, None) => 0,
         };
         let seconds = (hour * 60 + self.minute) * 60 + self.second;
-        Some((days * DAY + seconds * SECOND + self.micros, self.zone))
+        Some((calendar::micros(days, seconds * SECOND + self.micros)?, self.zone))
     }
 }
 

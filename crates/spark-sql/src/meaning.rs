@@ -185,6 +185,15 @@ fn together(parts: Vec<Expr>, schema: &DFSchema) -> datafusion::error::Result<(V
     Ok((each.collect(), true))
 }
 
+/// Both sides of an operator, likewise.
+fn both(left: Expr, right: Expr, schema: &DFSchema) -> datafusion::error::Result<(Expr, Expr, bool)> {
+    let (sides, changed) = together(vec![left, right], schema)?;
+    match <[Expr; 2]>::try_from(sides) {
+        Ok([left, right]) => Ok((left, right, changed)),
+        Err(_) => Err(datafusion::error::DataFusionError::Internal("an operator has two sides".to_owned())),
+    }
+}
+
 /// The results of CASE in one type, and what is compared in another.
 fn case(
     operand: Option<Box<Expr>>,
@@ -214,10 +223,7 @@ fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> datafusio
     let again = |left: Expr, right: Expr| Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) });
     match op {
         Operator::IsNotDistinctFrom | Operator::IsDistinctFrom => {
-            let (mut sides, changed) = together(vec![left, right], schema)?;
-            let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
-                return Err(datafusion::error::DataFusionError::Internal("an operator has two sides".to_owned()));
-            };
+            let (left, right, changed) = both(left, right, schema)?;
             Ok(match null_safe(&left, &right) {
                 Some(same) if op == Operator::IsNotDistinctFrom => Transformed::yes(same),
                 Some(same) => Transformed::yes(Expr::Not(Box::new(same))),
@@ -225,10 +231,7 @@ fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> datafusio
             })
         }
         Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
-            let (mut sides, changed) = together(vec![left, right], schema)?;
-            let (Some(right), Some(left)) = (sides.pop(), sides.pop()) else {
-                return Err(datafusion::error::DataFusionError::Internal("an operator has two sides".to_owned()));
-            };
+            let (left, right, changed) = both(left, right, schema)?;
             Ok(Transformed::new(again(left, right), changed, TreeNodeRecursion::Continue))
         }
         Operator::Plus | Operator::Minus if from == DataType::Date32 && (to.is_integer()) => {

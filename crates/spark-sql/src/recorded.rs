@@ -143,8 +143,7 @@ fn same(a: &Json, b: &Json) -> bool {
 fn of_literals(data_type: &str) -> String {
     let wide = data_type.replace("tinyint", "bigint").replace("smallint", "bigint");
     let mut told = String::new();
-    for (at, word) in wide.split_inclusive(|sign: char| !sign.is_alphanumeric()).enumerate() {
-        let _ = at;
+    for word in wide.split_inclusive(|sign: char| !sign.is_alphanumeric()) {
         let bare = word.trim_end_matches(|sign: char| !sign.is_alphanumeric());
         told.push_str(&word.replacen(bare, if bare == "int" { "bigint" } else { bare }, 1));
     }

@@ -9,7 +9,7 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use tributary_lake::datafusion::prelude::SessionContext;
 
-use crate::{functions, quotient, sum};
+use crate::{functions, sum};
 
 /// Gives a context the dialect's meaning of nulls in an order, of numbers and of names, and the functions that rewritten texts
 /// call.
@@ -32,7 +32,6 @@ pub fn prepare(context: &SessionContext) {
     let told = state.scalar_functions().values().filter_map(|function| function.inner().with_updated_config(settings));
     told.for_each(|function| context.register_udf(function));
     functions::register(context);
-    context.register_udf(quotient::FUNCTION.udf());
     context.register_udf(CurrentUser::function(None));
     context.register_udaf(sum::function());
 }

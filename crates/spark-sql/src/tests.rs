@@ -367,6 +367,28 @@ async fn a_whole_number_that_grows_too_large_stops_the_query_and_is_not_told() {
 }
 
 #[tokio::test]
+async fn a_time_beyond_what_is_counted_stops_the_query() {
+    for expression in [
+        "make_timestamp(294247, 12, 1, 0, 0, 0)",
+        "sequence(date_from_unix_date(2147483647), date_from_unix_date(2147483647))",
+        "to_json(struct(date_from_unix_date(2147483647)), map('dateFormat', 'yyyy'))",
+        "timestampdiff(second, timestamp_micros(-9000000000000000000), timestamp_micros(9000000000000000000))",
+        "to_timestamp('294247-12-01', 'yyyyyy-MM-dd')",
+    ] {
+        let said = refusal(&format!("select {expression}")).await;
+        assert!(said.ends_with("is too far away") || said.ends_with("is no time of its form"), "{expression}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn the_widest_decimal_is_rounded() {
+    let nines = "9".repeat(38);
+    let rounded = format!("round(cast('{nines}' as decimal(38, 0)), -38)");
+    assert!(refusal(&format!("select {rounded}")).await.ends_with("a decimal is too large for its type"));
+    assert_eq!(lines(&format!("select bround(cast('4{}' as decimal(38, 0)), -38) as x", "9".repeat(37))).await, ["x", "0"]);
+}
+
+#[tokio::test]
 async fn a_sum_that_grows_too_large_stops_the_query_and_is_named() {
     let large = "order_id + 9223372036854775800";
     for query in [

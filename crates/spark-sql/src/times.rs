@@ -6,7 +6,7 @@ use chrono::{Offset, TimeZone};
 use chrono_tz::Tz;
 use tributary_lake::arrow::datatypes::DataType;
 
-use crate::calendar::{Civil, DAY, SECOND, split};
+use crate::calendar::{Civil, DAY, SECOND, micros, split};
 
 /// `2024-02-29`.
 pub(crate) fn day_as_text(days: i64) -> String {
@@ -173,14 +173,13 @@ pub(crate) fn local_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
         return Some((0, None));
     }
     let (days, mut rest) = day_before(trimmed(text))?;
-    let midnight = days.checked_mul(DAY)?;
     if rest.is_empty() {
-        return Some((midnight, None));
+        return Some((micros(days, 0)?, None));
     }
     if !take(&mut rest, 'T') && !take(&mut rest, ' ') {
         return None;
     }
-    let (mut hour, mut minute, mut second, mut micros) = (0, 0, 0, 0);
+    let (mut hour, mut minute, mut second, mut fraction) = (0, 0, 0, 0);
     if !rest.is_empty() {
         hour = part(&mut rest, 1, 2)?;
         if take(&mut rest, ':') {
@@ -190,7 +189,7 @@ pub(crate) fn local_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
                 if take(&mut rest, '.') {
                     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
                     let digits: String = rest[..length].chars().chain("000000".chars()).take(6).collect();
-                    micros = digits.parse().ok()?;
+                    fraction = digits.parse().ok()?;
                     rest = &rest[length..];
                 }
             }
@@ -203,7 +202,7 @@ pub(crate) fn local_and_zone(text: &str) -> Option<(i64, Option<Zone>)> {
     if hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    Some((midnight.checked_add(((hour * 60 + minute) * 60 + second) * SECOND + micros)?, zone))
+    Some((micros(days, ((hour * 60 + minute) * 60 + second) * SECOND + fraction)?, zone))
 }
 
 /// The instant that a text says, as a cast reads it; without a zone it is in UTC.

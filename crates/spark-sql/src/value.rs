@@ -1,6 +1,7 @@
 //! Values one by one, for the functions that ask what is inside: lists, structs, maps, texts of all types, hashes.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{
@@ -139,7 +140,7 @@ pub(crate) fn read(column: &dyn Array, row: usize) -> Result<Value> {
 
 /// A column of values; each is null or of the type, which is in its canonical form.
 pub(crate) fn build(values: Vec<Value>, to: &DataType) -> Result<ArrayRef> {
-    /// A primitive column; another value is a null.
+    /// A column of values of one kind; another value is a null.
     macro_rules! column {
         ($array:ty, $pattern:pat => $value:expr) => {
             Arc::new(
@@ -153,8 +154,8 @@ pub(crate) fn build(values: Vec<Value>, to: &DataType) -> Result<ArrayRef> {
             ) as ArrayRef
         };
     }
-    if let Some((least, most)) = range(to)
-        && values.iter().any(|value| matches!(value, Value::Whole(number) if !(least..=most).contains(number)))
+    if let Some(range) = range(to)
+        && values.iter().any(|value| matches!(value, Value::Whole(number) if !range.contains(number)))
     {
         return Err(DataFusionError::Execution("a whole number is too large for its type".to_owned()));
     }
@@ -173,11 +174,7 @@ pub(crate) fn build(values: Vec<Value>, to: &DataType) -> Result<ArrayRef> {
             Arc::new(digits.with_data_type(to.clone()))
         }
         DataType::Utf8 => column!(StringArray, Value::Text(value) => value),
-        DataType::Binary => {
-            let bytes: Vec<Option<Vec<u8>>> =
-                values.into_iter().map(|value| if let Value::Bytes(bytes) = value { Some(bytes) } else { None }).collect();
-            Arc::new(bytes.iter().map(Option::as_deref).collect::<BinaryArray>())
-        }
+        DataType::Binary => column!(BinaryArray, Value::Bytes(value) => value),
         DataType::Date32 => column!(Date32Array, Value::Date(value) => value),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             let instants: TimestampMicrosecondArray =
@@ -221,12 +218,13 @@ pub(crate) fn build(values: Vec<Value>, to: &DataType) -> Result<ArrayRef> {
     })
 }
 
-/// The least and the greatest whole number of a narrow type.
-fn range(of: &DataType) -> Option<(i64, i64)> {
+/// The whole numbers of a type.
+pub(crate) fn range(of: &DataType) -> Option<RangeInclusive<i64>> {
     match of {
-        DataType::Int8 => Some((i8::MIN.into(), i8::MAX.into())),
-        DataType::Int16 => Some((i16::MIN.into(), i16::MAX.into())),
-        DataType::Int32 => Some((i32::MIN.into(), i32::MAX.into())),
+        DataType::Int8 => Some(i8::MIN.into()..=i8::MAX.into()),
+        DataType::Int16 => Some(i16::MIN.into()..=i16::MAX.into()),
+        DataType::Int32 => Some(i32::MIN.into()..=i32::MAX.into()),
+        DataType::Int64 => Some(i64::MIN..=i64::MAX),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::gathered::{Gathered, Row};
 use super::own::fault;
-use super::{Entry, Rewrite, aggregate, engine_aggregate, hidden_aggregate, ordered, refused, rewritten};
+use super::{Entry, Rewrite, aggregate, engine_aggregate, engine_window, hidden_aggregate, ordered, refused, rewritten};
 use crate::convert::{real, word};
 use crate::decimal::{Digits, divided, power};
 use crate::value::{Value, doubles, list_type};
@@ -154,15 +154,15 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     aggregate(&["try_sum"], Gathered { name: "try_sum", least: 1, most: 1, typing: sum_type, keep: keep_values, tell: try_sum }),
     aggregate(&["try_avg"], Gathered { name: "try_avg", least: 1, most: 1, typing: average_type, keep: keep_values, tell: try_avg }),
     // windows
-    engine_aggregate(&["row_number"], "row_number", 0, 0),
-    engine_aggregate(&["rank"], "rank", 0, 0),
-    engine_aggregate(&["dense_rank"], "dense_rank", 0, 0),
-    engine_aggregate(&["percent_rank"], "percent_rank", 0, 0),
-    engine_aggregate(&["cume_dist"], "cume_dist", 0, 0),
-    engine_aggregate(&["ntile"], "ntile", 1, 1),
-    engine_aggregate(&["lag"], "lag", 1, 3),
-    engine_aggregate(&["lead"], "lead", 1, 3),
-    engine_aggregate(&["nth_value"], "nth_value", 2, 2),
+    engine_window(&["row_number"], "row_number", 0, 0),
+    engine_window(&["rank"], "rank", 0, 0),
+    engine_window(&["dense_rank"], "dense_rank", 0, 0),
+    engine_window(&["percent_rank"], "percent_rank", 0, 0),
+    engine_window(&["cume_dist"], "cume_dist", 0, 0),
+    engine_window(&["ntile"], "ntile", 1, 1),
+    engine_window(&["lag"], "lag", 1, 3),
+    engine_window(&["lead"], "lead", 1, 3),
+    engine_window(&["nth_value"], "nth_value", 2, 2),
     refused(&["grouping", "grouping_id"], "groups of ROLLUP and CUBE are numbered otherwise"),
     refused(
         &["histogram_numeric", "count_min_sketch", "hll_sketch_agg", "hll_union_agg", "bitmap_construct_agg", "approx_top_k"],

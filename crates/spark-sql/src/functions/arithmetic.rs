@@ -8,22 +8,23 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::own::Kind::Any;
 use super::own::{Arguments, Gives, Own, fault};
-use super::{Entry, operator, own};
+use super::{Entry, hidden, own};
 use crate::convert::{self, word};
 use crate::decimal::{Digits, divided, power};
-use crate::value::{Value, build, read};
+use crate::value::{Value, build, range, read};
 
 /// Of the names of this subject.
 pub(super) const FUNCTIONS: &[Entry] = &[
-    operator(Own::new("plus", &[Any, Any], Gives::By(|a| of_two(a, Operation::Plus)), |a, to| computed(a, to, Operation::Plus, false))),
-    operator(Own::new("minus", &[Any, Any], Gives::By(|a| of_two(a, Operation::Minus)), |a, to| computed(a, to, Operation::Minus, false))),
-    operator(Own::new("times", &[Any, Any], Gives::By(|a| of_two(a, Operation::Times)), |a, to| computed(a, to, Operation::Times, false))),
+    hidden(crate::quotient::FUNCTION),
+    hidden(Own::new("plus", &[Any, Any], Gives::By(|a| of_two(a, Operation::Plus)), |a, to| computed(a, to, Operation::Plus, false))),
+    hidden(Own::new("minus", &[Any, Any], Gives::By(|a| of_two(a, Operation::Minus)), |a, to| computed(a, to, Operation::Minus, false))),
+    hidden(Own::new("times", &[Any, Any], Gives::By(|a| of_two(a, Operation::Times)), |a, to| computed(a, to, Operation::Times, false))),
     own(&["mod"], Own::new("mod", &[Any, Any], Gives::By(|a| of_two(a, Operation::Rest)), |a, to| computed(a, to, Operation::Rest, false))),
     own(
         &["pmod"],
         Own::new("pmod", &[Any, Any], Gives::By(|a| of_two(a, Operation::Positive)), |a, to| computed(a, to, Operation::Positive, false)),
     ),
-    operator(Own::new("div", &[Any, Any], Gives::By(|a| of_two(a, Operation::Whole).map(|_| DataType::Int64)), |a, to| {
+    hidden(Own::new("div", &[Any, Any], Gives::By(|a| of_two(a, Operation::Whole).map(|_| DataType::Int64)), |a, to| {
         computed(a, to, Operation::Whole, false)
     })),
     own(
@@ -193,13 +194,7 @@ fn whole(a: i64, b: i64, to: &DataType, operation: Operation) -> Result<Value, F
         }
         Operation::Whole => a.checked_div(b),
     };
-    let fits = |number: &i64| match to {
-        DataType::Int8 => i8::try_from(*number).is_ok(),
-        DataType::Int16 => i16::try_from(*number).is_ok(),
-        DataType::Int32 => i32::try_from(*number).is_ok(),
-        _ => true,
-    };
-    found.filter(fits).map(Value::Whole).ok_or(Failed::Large)
+    found.filter(|number| range(to).is_none_or(|range| range.contains(number))).map(Value::Whole).ok_or(Failed::Large)
 }
 
 fn doubles(a: f64, b: f64, operation: Operation) -> Result<f64, Failed> {

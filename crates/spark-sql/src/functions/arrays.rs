@@ -197,21 +197,18 @@ pub(super) const FUNCTIONS: &[Entry] = &[
         ),
     ),
     own(&["sequence"], Own::new("sequence", &[Any, Any, Any], Gives::By(sequence_type), sequence).at_least(2)),
-    hidden(
-        Own::new(
-            "positions",
-            &[List, Boolean],
-            Gives::By(|a| Ok(list_type(struct_type([("pos", DataType::Int32), ("col", element(&a.types[0]))])))),
-            |a, to| {
-                lists(a, to, |_, inside| {
-                    Ok(Value::List(
-                        inside.into_iter().enumerate().map(|(at, value)| Value::Struct(vec![Value::Whole(at as i64), value])).collect(),
-                    ))
-                })
-            },
-        )
-        .at_least(1),
-    ),
+    hidden(Own::new(
+        "positions",
+        &[List],
+        Gives::By(|a| Ok(list_type(struct_type([("pos", DataType::Int32), ("col", element(&a.types[0]))])))),
+        |a, to| {
+            lists(a, to, |_, inside| {
+                Ok(Value::List(
+                    inside.into_iter().enumerate().map(|(at, value)| Value::Struct(vec![Value::Whole(at as i64), value])).collect(),
+                ))
+            })
+        },
+    )),
     hidden(Own::new(
         "field_at",
         &[Any, Int],
@@ -592,15 +589,17 @@ fn step_of(column: Option<&ArrayRef>, row: usize, of: &DataType, falls: bool) ->
     if column.is_null(row) {
         return Ok(None);
     }
+    let span =
+        |days: i32, micros: i64| calendar::micros(i64::from(days), micros).map_or_else(|| fault("the step of `sequence` is too long"), Ok);
     Ok(Some(match column.data_type() {
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             let step = column.as_primitive::<IntervalMonthDayNanoType>().value(row);
-            (i64::from(step.months), i64::from(step.days) * calendar::DAY + step.nanoseconds / 1000)
+            (i64::from(step.months), span(step.days, step.nanoseconds / 1000)?)
         }
         DataType::Interval(IntervalUnit::YearMonth) => (i64::from(column.as_primitive::<IntervalYearMonthType>().value(row)), 0),
         DataType::Interval(IntervalUnit::DayTime) => {
             let step = column.as_primitive::<IntervalDayTimeType>().value(row);
-            (0, i64::from(step.days) * calendar::DAY + i64::from(step.milliseconds) * 1000)
+            (0, span(step.days, i64::from(step.milliseconds) * 1000)?)
         }
         other if other.is_integer() => match read(column, row)? {
             Value::Whole(step) => (0, step),
@@ -617,12 +616,12 @@ fn sequence(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
     let of = element(to);
     let (starts, ends) = (convert::cast(&arguments[0], &of, false)?, convert::cast(&arguments[1], &of, false)?);
     let number = |value: Value| match value {
-        Value::Whole(number) | Value::Instant(number) => Some(number),
-        Value::Date(day) => Some(i64::from(day) * calendar::DAY),
-        _ => None,
+        Value::Whole(number) | Value::Instant(number) => Ok(Some(number)),
+        Value::Date(day) => calendar::micros(i64::from(day), 0).map_or_else(|| fault("a date is too far away"), |at| Ok(Some(at))),
+        _ => Ok(None),
     };
     let one = |row| {
-        let (Some(start), Some(end)) = (number(read(&starts, row)?), number(read(&ends, row)?)) else { return Ok(Value::Null) };
+        let (Some(start), Some(end)) = (number(read(&starts, row)?)?, number(read(&ends, row)?)?) else { return Ok(Value::Null) };
         let Some((months, step)) = step_of(arguments.get(2), row, &of, end < start)? else { return Ok(Value::Null) };
         let forward = months > 0 || (months == 0 && step > 0);
         let still = months == 0 && step == 0;

@@ -67,8 +67,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     own(
         &["encode"],
         Own::new("encode", &[Text, Text], Gives::Bytes, |a, _| {
-            let coded: Vec<Option<Vec<u8>>> = two(texts(&a[0]), texts(&a[1]), |text: &str, set: &str| encoded(text, set).map(Some))?;
-            column(coded.iter().map(Option::as_deref).collect::<BinaryArray>())
+            column::<BinaryArray>(two(texts(&a[0]), texts(&a[1]), |text: &str, set: &str| encoded(text, set).map(Some))?)
         }),
     ),
     own(&["to_binary"], Own::new("to_binary", &[Text, Text], Gives::Bytes, |a, _| to_binary(a, false)).at_least(1)),
@@ -96,8 +95,7 @@ fn digested(arguments: &[ArrayRef], f: impl Fn(&[u8]) -> String) -> Result<Array
 }
 
 fn undone(arguments: &[ArrayRef], f: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<ArrayRef> {
-    let read: Vec<Option<Vec<u8>>> = one(texts(&arguments[0]), f)?;
-    column(read.iter().map(Option::as_deref).collect::<BinaryArray>())
+    column::<BinaryArray>(one(texts(&arguments[0]), f)?)
 }
 
 fn digits(bytes: &[u8]) -> String {
@@ -183,7 +181,7 @@ pub(super) fn decoded(bytes: &[u8], set: &str) -> Result<String> {
 
 fn to_binary(arguments: &[ArrayRef], lenient: bool) -> Result<ArrayRef> {
     let forms: Vec<Option<&str>> = or_literal(arguments.get(1).map(texts), "hex", arguments[0].len());
-    let read: Vec<Option<Vec<u8>>> = two(texts(&arguments[0]), forms, |text: &str, form: &str| {
+    column::<BinaryArray>(two(texts(&arguments[0]), forms, |text: &str, form: &str| {
         let bytes = match form.to_lowercase().as_str() {
             "hex" => from_hex(text),
             "utf-8" | "utf8" => Some(text.as_bytes().to_vec()),
@@ -191,8 +189,7 @@ fn to_binary(arguments: &[ArrayRef], lenient: bool) -> Result<ArrayRef> {
             _ => return fault("`to_binary` knows hex, utf-8 and base64"),
         };
         if bytes.is_none() && !lenient { fault("a string cannot be read in the form of `to_binary`") } else { Ok(bytes) }
-    })?;
-    column(read.iter().map(Option::as_deref).collect::<BinaryArray>())
+    })?)
 }
 
 fn url_encoded(text: &str) -> String {

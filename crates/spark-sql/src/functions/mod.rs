@@ -90,6 +90,13 @@ pub(crate) enum Rewrite {
     Rows,
 }
 
+impl Rewrite {
+    /// Whether it makes one value of the rows of a group.
+    pub fn is_of_group(self) -> bool {
+        matches!(self, Self::Count | Self::CountIf | Self::CountDistinct | Self::Edge(_) | Self::WithinGroup)
+    }
+}
+
 /// What calls it.
 #[derive(Debug, Clone, Copy)]
 enum How {
@@ -97,6 +104,7 @@ enum How {
     Own(Own),
     Lambda,
     EngineAggregate,
+    EngineWindow,
     Aggregate(Gathered),
     Said(Rewrite),
     Refused(&'static str),
@@ -138,17 +146,22 @@ const fn engine_row(names: &'static [&'static str], calls: &'static str, least: 
 
 /// The engine's function of the moment of a query does the same.
 const fn of_the_moment(names: &'static [&'static str], calls: &'static str, least: usize, most: usize) -> Entry {
-    Entry { determinism: Determinism::WithinAQuery, ..entry(names, calls, least, most, How::Engine) }
+    within_a_query(engine_row(names, calls, least, most))
 }
 
 /// The engine's function, which never answers alike.
 const fn random(names: &'static [&'static str], calls: &'static str, least: usize, most: usize) -> Entry {
-    Entry { determinism: Determinism::Never, ..entry(names, calls, least, most, How::Engine) }
+    Entry { determinism: Determinism::Never, ..engine_row(names, calls, least, most) }
 }
 
-/// The engine's aggregate or window function does the same.
+/// The engine's aggregate does the same.
 const fn engine_aggregate(names: &'static [&'static str], calls: &'static str, least: usize, most: usize) -> Entry {
     entry(names, calls, least, most, How::EngineAggregate)
+}
+
+/// The engine's window function does the same.
+const fn engine_window(names: &'static [&'static str], calls: &'static str, least: usize, most: usize) -> Entry {
+    entry(names, calls, least, most, How::EngineWindow)
 }
 
 /// Written here.
@@ -157,13 +170,8 @@ const fn own(names: &'static [&'static str], own: Own) -> Entry {
     entry(names, own.name, own.least, most, How::Own(own))
 }
 
-/// Written here, for rewritten texts.
+/// Written here, for operators and other rewritten texts.
 const fn hidden(of: Own) -> Entry {
-    own(&[], of)
-}
-
-/// Written here, for operators.
-const fn operator(of: Own) -> Entry {
     own(&[], of)
 }
 
@@ -242,14 +250,10 @@ pub(crate) fn meaning(name: &str) -> Meaning<'static> {
 
 /// Whether the function of this name, in lower case, makes one value of the rows of a group.
 pub(crate) fn is_aggregate(name: &str) -> bool {
-    const WINDOWS: [&str; 9] = ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value"];
     of_name(name).is_some_and(|entry| match entry.how {
-        How::EngineAggregate => !WINDOWS.contains(&entry.calls),
-        How::Aggregate(_) => true,
-        How::Said(rewrite) => {
-            matches!(rewrite, Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup)
-        }
-        How::Engine | How::Own(_) | How::Lambda | How::Refused(_) => false,
+        How::EngineAggregate | How::Aggregate(_) => true,
+        How::Said(rewrite) => rewrite.is_of_group(),
+        How::Engine | How::EngineWindow | How::Own(_) | How::Lambda | How::Refused(_) => false,
     })
 }
 

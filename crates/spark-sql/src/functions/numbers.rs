@@ -1,7 +1,7 @@
 //! Numbers of one argument, and those that are rounded.
 
 use tributary_lake::arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray};
-use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::arrow::datatypes::{DataType, i256};
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::own::Kind::{Any, Double, Int, Long, Number, Text};
@@ -11,7 +11,6 @@ use crate::convert::{self, real, rescaled};
 use crate::decimal::{Digits, divided, power};
 use crate::rounding;
 use crate::value::{Value, build, read_all};
-use tributary_lake::arrow::datatypes::i256;
 
 /// A function of a double.
 macro_rules! of_double {
@@ -169,7 +168,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
         }),
     ),
     hidden(Own::new("bit_not", &[Any], Gives::First, |a, to| {
-        mapped(a, to, |value, _| match value {
+        mapped(a, to, |value| match value {
             Value::Whole(number) => Ok(Value::Whole(!number)),
             Value::Null => Ok(Value::Null),
             _ => fault("`~` takes a whole number"),
@@ -182,25 +181,16 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     refused(&["randn", "randstr", "uniform", "shuffle"], "two runs would answer differently"),
 ];
 
-fn mapped(arguments: &[ArrayRef], to: &DataType, f: impl Fn(Value, &DataType) -> Result<Value>) -> Result<ArrayRef> {
-    let of = arguments[0].data_type();
-    build(read_all(&arguments[0])?.into_iter().map(|value| f(value, of)).collect::<Result<_>>()?, to)
+fn mapped(arguments: &[ArrayRef], to: &DataType, f: impl Fn(Value) -> Result<Value>) -> Result<ArrayRef> {
+    build(read_all(&arguments[0])?.into_iter().map(f).collect::<Result<_>>()?, to)
 }
 
-fn negated(value: Value, of: &DataType) -> Result<Value> {
+fn negated(value: Value) -> Result<Value> {
     Ok(match value {
-        Value::Whole(number) => {
-            let least = match of {
-                DataType::Int8 => i64::from(i8::MIN),
-                DataType::Int16 => i64::from(i16::MIN),
-                DataType::Int32 => i64::from(i32::MIN),
-                _ => i64::MIN,
-            };
-            match number.checked_neg().filter(|_| number != least) {
-                Some(number) => Value::Whole(number),
-                None => return fault("a whole number is too large for its type"),
-            }
-        }
+        Value::Whole(number) => match number.checked_neg() {
+            Some(number) => Value::Whole(number),
+            None => return fault("a whole number is too large for its type"),
+        },
         Value::Float(number) => Value::Float(-number),
         Value::Double(number) => Value::Double(-number),
         Value::Decimal(digits, scale) => Value::Decimal(-digits, scale),
@@ -208,9 +198,9 @@ fn negated(value: Value, of: &DataType) -> Result<Value> {
     })
 }
 
-fn magnitude(value: Value, of: &DataType) -> Result<Value> {
+fn magnitude(value: Value) -> Result<Value> {
     match value {
-        Value::Whole(number) if number < 0 => negated(value, of),
+        Value::Whole(number) if number < 0 => negated(value),
         Value::Float(number) => Ok(Value::Float(number.abs())),
         Value::Double(number) => Ok(Value::Double(number.abs())),
         Value::Decimal(digits, scale) => Ok(Value::Decimal(digits.abs(), scale)),
@@ -304,35 +294,36 @@ fn rounded_type(arguments: &Arguments<'_>) -> Result<DataType> {
     })
 }
 
+/// `digits / unit`, halves away from zero or to the even neighbour.
+fn nearest(digits: i128, unit: i128, even: bool) -> Option<i128> {
+    let near = divided(i256::from_i128(digits), i256::from_i128(unit))?;
+    let rest = digits.rem_euclid(unit);
+    let tie = rest == unit - rest;
+    Some(if even && tie && near % 2 != 0 { near - near.signum() } else { near })
+}
+
 /// Halves away from zero, or to the even neighbour.
 fn rounded(arguments: &[ArrayRef], to: &DataType, even: bool) -> Result<ArrayRef> {
     let places: Vec<Option<i32>> = super::own::or_literal(arguments.get(1).map(ints), 0, arguments[0].len());
     let near = |digits: i128, unit: i32| -> Option<i128> {
         let Some(unit) = power(unit).and_then(i256::to_i128) else { return Some(0) };
-        let near = divided(i256::from_i128(digits), i256::from_i128(unit))?;
-        let tie = digits.rem_euclid(unit) * 2 == unit;
-        let near = if even && tie && near % 2 != 0 { near - near.signum() } else { near };
-        near.checked_mul(unit)
+        nearest(digits, unit, even)?.checked_mul(unit)
     };
     let one = |(value, places): (Value, Option<i32>)| {
         let Some(places) = places else { return Ok(Value::Null) };
         Ok(match (value, to) {
-            (Value::Whole(number), to) if places < 0 => {
+            (Value::Whole(number), _) if places < 0 => {
                 let near = near(i128::from(number), -places).and_then(|near| i64::try_from(near).ok());
-                let fits = |number: &i64| match to {
-                    DataType::Int8 => i8::try_from(*number).is_ok(),
-                    DataType::Int16 => i16::try_from(*number).is_ok(),
-                    DataType::Int32 => i32::try_from(*number).is_ok(),
-                    _ => true,
-                };
-                match near.filter(fits) {
+                match near {
                     Some(number) => Value::Whole(number),
                     None => return fault("a whole number is too large for its type"),
                 }
             }
-            (Value::Decimal(digits, from), DataType::Decimal128(_, scale)) => {
+            (Value::Decimal(digits, from), DataType::Decimal128(precision, scale)) => {
+                let fits = Digits { precision: i32::from(*precision), scale: 0 };
                 let near = if places >= i32::from(from) { Some(digits) } else { near(digits, i32::from(from) - places) };
-                match near.and_then(|near| rescaled(near, i32::from(from), i32::from(*scale), false)) {
+                let near = near.and_then(|near| rescaled(near, i32::from(from), i32::from(*scale), false));
+                match near.filter(|digits| fits.holds(*digits)) {
                     Some(digits) => Value::Decimal(digits, *scale),
                     None => return fault("a decimal is too large for its type"),
                 }
@@ -451,9 +442,7 @@ fn grouped(value: &Value, places: i32) -> String {
             let unit = i32::from(*scale) - places;
             let kept = if unit > 0 {
                 let unit = 10_i128.checked_pow(unit.unsigned_abs()).unwrap_or(i128::MAX);
-                let near = divided(i256::from_i128(*digits), i256::from_i128(unit)).unwrap_or(0);
-                let tie = digits.rem_euclid(unit) * 2 == unit;
-                if tie && near % 2 != 0 { near - near.signum() } else { near }
+                nearest(*digits, unit, true).unwrap_or(0)
             } else {
                 digits.checked_mul(10_i128.checked_pow(unit.unsigned_abs()).unwrap_or(1)).unwrap_or(*digits)
             };

@@ -108,7 +108,7 @@ impl Pattern {
 fn translated(java: &str) -> Result<(String, bool)> {
     let mut told = String::with_capacity(java.len() + 8);
     let (mut ends, mut class, mut quoted, mut start_of_class) = (false, 0_usize, false, false);
-    let (mut all_signs, mut lines) = (false, false);
+    let mut all_signs = false;
     let mut signs = java.chars().peekable();
     while let Some(sign) = signs.next() {
         if quoted {
@@ -190,7 +190,6 @@ fn translated(java: &str) -> Result<(String, bool)> {
                     return fault("the flag U of a regular expression is not executed by this release");
                 }
                 all_signs |= on.contains('s') && !java.contains("(?s:");
-                lines |= on.contains('m');
             }
             '{' if class == 0 && !signs.peek().is_some_and(char::is_ascii_digit) => return fault("a regular expression cannot be read"),
             '+' | '*' | '?' | '}' if class == 0 => {
@@ -202,8 +201,6 @@ fn translated(java: &str) -> Result<(String, bool)> {
             other => told.push(other),
         }
     }
-    // in a pattern of lines `$` is before each line's end, and at the end of the text too
-    let _ = lines;
     Ok((told, ends))
 }
 
@@ -383,7 +380,7 @@ fn parts(text: &str, java: &str, pattern: &Pattern, limit: i32) -> Result<Vec<St
             break;
         }
         // what is empty at the start parts nothing
-        if found.end() == 0 || (found.is_empty() && found.start() >= text.len() && text.is_empty()) {
+        if found.end() == 0 {
             continue;
         }
         parts.push(text[start..found.start()].to_owned());

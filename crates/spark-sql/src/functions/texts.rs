@@ -4,6 +4,7 @@ use tributary_lake::arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, ListBuilder, StringArray, StringBuilder,
 };
 use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::common::utils::datafusion_strsim;
 use tributary_lake::datafusion::error::Result;
 
 use super::own::Kind::{Any, Boolean, Bytes, Int, Long, Text, TextOrBytes};
@@ -259,8 +260,7 @@ fn reverse(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
 }
 
 fn concat_type(arguments: &Arguments<'_>) -> Result<DataType> {
-    let lists: Vec<&DataType> = arguments.types.iter().filter(|data_type| matches!(data_type, DataType::List(_))).collect();
-    if !lists.is_empty() {
+    if arguments.types.iter().any(|data_type| matches!(data_type, DataType::List(_))) {
         return super::arrays::common_list(arguments.types);
     }
     let all_bytes = !arguments.types.is_empty() && arguments.types.iter().all(|data_type| *data_type == DataType::Binary);
@@ -338,13 +338,9 @@ fn substring(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
     let lengths = or_literal(arguments.get(2).map(longs), i64::MAX, arguments[0].len());
     let starts = longs(&arguments[1]);
     match to {
-        DataType::Binary => {
-            let parts = three(bytes(&arguments[0]), starts, lengths, |bytes: &[u8], start, length| {
-                Ok(Some(substring::of_bytes(bytes, start, length).to_vec()))
-            })?;
-            let parts: Vec<Option<Vec<u8>>> = parts;
-            column(parts.iter().map(Option::as_deref).collect::<BinaryArray>())
-        }
+        DataType::Binary => column::<BinaryArray>(three(bytes(&arguments[0]), starts, lengths, |bytes: &[u8], start, length| {
+            Ok(Some(substring::of_bytes(bytes, start, length).to_vec()))
+        })?),
         _ => column::<StringArray>(three(texts(&arguments[0]), starts, lengths, |text: &str, start, length| {
             Ok(Some(substring::of(text, start, length).to_owned()))
         })?),
@@ -356,12 +352,12 @@ fn substring_index(text: &str, mark: &str, times: i32) -> String {
     if mark.is_empty() || wanted == 0 {
         return String::new();
     }
-    let mut places: Vec<usize> = Vec::new();
+    let mut found = 0;
     if times > 0 {
         let mut from = 0;
         while let Some(at) = text[from..].find(mark) {
-            places.push(from + at);
-            if places.len() == wanted {
+            found += 1;
+            if found == wanted {
                 return text[..from + at].to_owned();
             }
             from += at + text[from + at..].chars().next().map_or(1, char::len_utf8);
@@ -370,8 +366,8 @@ fn substring_index(text: &str, mark: &str, times: i32) -> String {
     }
     let mut to = text.len();
     while let Some(at) = text[..to].rfind(mark) {
-        places.push(at);
-        if places.len() == wanted {
+        found += 1;
+        if found == wanted {
             return text[at + mark.len()..].to_owned();
         }
         // the next may overlap this one
@@ -426,16 +422,7 @@ fn locate(arguments: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
 }
 
 fn levenshtein(left: &str, right: &str, most: i32) -> i32 {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, a) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (place, b) in right.iter().enumerate() {
-            let next = (diagonal + usize::from(a != *b)).min(row[place] + 1).min(row[place + 1] + 1);
-            diagonal = std::mem::replace(&mut row[place + 1], next);
-        }
-    }
-    let distance = i32::try_from(row[right.len()]).unwrap_or(i32::MAX);
+    let distance = i32::try_from(datafusion_strsim::levenshtein(left, right)).unwrap_or(i32::MAX);
     if distance > most || most < 0 { -1 } else { distance }
 }
 

@@ -166,7 +166,7 @@ impl Unit {
 /// Whole units from one instant to another.
 fn between(unit: &str, start: i64, end: i64) -> Result<i64> {
     Ok(match Unit::of(unit)? {
-        Unit::Micros(micros) => (end - start) / micros,
+        Unit::Micros(micros) => end.checked_sub(start).map_or_else(too_far, |span| Ok(span / micros))?,
         Unit::Months(of_unit) => {
             let ((from, from_time), (to, to_time)) = (split(start), split(end));
             let (from, to) = (Civil::of(from), Civil::of(to));
@@ -288,7 +288,7 @@ fn make_timestamp(arguments: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
         let civil = Civil::new(year, small(month), small(day));
         let whole = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60 * SECOND).contains(&micros);
         let Some(civil) = civil.filter(|_| whole) else { return fault("the parts of `make_timestamp` are no time") };
-        let local = civil.days() * DAY + (hour * 60 + minute) * 60 * SECOND + micros;
+        let Some(local) = calendar::micros(civil.days(), (hour * 60 + minute) * 60 * SECOND + micros) else { return too_far() };
         match arguments.get(6) {
             Some(zones) => zone(texts(zones).value(row)).map(|zone| Some(zone.instant_of(local))),
             None => Ok(Some(local)),

@@ -17,7 +17,7 @@ use super::texts::lists;
 use super::{Entry, hidden, own};
 use crate::form::Form;
 use crate::value::{Value, build, list_type, read};
-use crate::{convert, ddl, shortest, times};
+use crate::{calendar, convert, ddl, shortest, times};
 
 /// Of the names of this subject.
 pub(super) const FUNCTIONS: &[Entry] = &[
@@ -204,7 +204,7 @@ fn value(json: &Json, to: &DataType, options: &Options) -> Option<Value> {
             _ => None,
         },
         (DataType::Date32, Json::Text(text)) => match &options.date {
-            Some(form) => form.read(text).and_then(|(local, _)| i32::try_from(crate::calendar::split(local).0).ok()).map(Value::Date),
+            Some(form) => form.read(text).and_then(|(local, _)| i32::try_from(calendar::split(local).0).ok()).map(Value::Date),
             None => times::day(text).map(Value::Date).or_else(|| text.parse().ok().map(Value::Date)),
         },
         (DataType::Timestamp(_, zone), Json::Text(text)) => {
@@ -215,7 +215,7 @@ fn value(json: &Json, to: &DataType, options: &Options) -> Option<Value> {
             found.map(|(local, of)| Value::Instant(of.filter(|_| zone.is_some()).map_or(local, |of| of.instant_of(local))))
         }
         (DataType::Timestamp(_, Some(_)), Json::Number(digits)) => {
-            digits.parse::<i64>().ok().and_then(|seconds| seconds.checked_mul(crate::calendar::SECOND)).map(Value::Instant)
+            digits.parse::<i64>().ok().and_then(|seconds| seconds.checked_mul(calendar::SECOND)).map(Value::Instant)
         }
         (DataType::Binary, Json::Text(text)) => super::digests::from_base64(text).map(Value::Bytes),
         (DataType::List(field), Json::List(inside)) => {
@@ -262,16 +262,19 @@ fn write(value: &Value, of: &DataType, options: &Options, told: &mut String) -> 
         (Value::Float(number), _) if number.is_finite() => told.push_str(&shortest::float(*number)),
         (Value::Bytes(bytes), _) => quoted(&super::digests::to_base64(bytes), told),
         (Value::Date(day), _) => match &options.date {
-            Some(form) => quoted(&form.write(i64::from(*day) * crate::calendar::DAY)?, told),
+            Some(form) => match calendar::micros(i64::from(*day), 0) {
+                Some(midnight) => quoted(&form.write(midnight)?, told),
+                None => return fault("a date is too far away"),
+            },
             None => quoted(&times::day_as_text(i64::from(*day)), told),
         },
         (Value::Instant(at), DataType::Timestamp(_, zone)) => {
-            let form = match (&options.timestamp, zone) {
-                (Some(form), _) => form.clone(),
-                (None, Some(_)) => Form::parse("yyyy-MM-dd'T'HH:mm:ss.SSSXXX")?,
-                (None, None) => Form::parse("yyyy-MM-dd'T'HH:mm:ss.SSS")?,
+            let text = match (&options.timestamp, zone) {
+                (Some(form), _) => form.write(*at)?,
+                (None, Some(_)) => Form::parse("yyyy-MM-dd'T'HH:mm:ss.SSSXXX")?.write(*at)?,
+                (None, None) => Form::parse("yyyy-MM-dd'T'HH:mm:ss.SSS")?.write(*at)?,
             };
-            quoted(&form.write(*at)?, told);
+            quoted(&text, told);
         }
         (Value::List(inside), DataType::List(field)) => {
             told.push('[');

@@ -65,8 +65,8 @@ fn found<'j>(steps: &[Step], json: &'j Json) -> Vec<&'j Json> {
     let Some((step, rest)) = steps.split_first() else { return vec![json] };
     match (step, json) {
         (Step::Field(name), json @ Json::Object(_)) => json.field(name).map_or_else(Vec::new, |value| found(rest, value)),
-        // a name after [*] is looked for in each element
         (Step::Place(at), Json::List(inside)) => inside.get(*at).map_or_else(Vec::new, |value| found(rest, value)),
+        // a name after [*] is looked for in each element
         (Step::Every, Json::List(inside)) => inside.iter().flat_map(|value| found(rest, value)).collect(),
         _ => Vec::new(),
     }
