@@ -31,6 +31,20 @@ pub(crate) fn grown(policy: GrowthPolicy, table: &DataType, query: &DataType) ->
     }
 }
 
+/// As [`grown`], where values are compared with those that are there: as text they would compare otherwise.
+pub(crate) fn ordered_alike(policy: GrowthPolicy, table: &DataType, query: &DataType) -> Option<DataType> {
+    grown(policy, table, query).filter(|grown| !becomes_text(table, grown))
+}
+
+fn becomes_text(table: &DataType, grown: &DataType) -> bool {
+    match (table, grown) {
+        (DataType::Struct(have), DataType::Struct(after)) => {
+            have.iter().zip(after).any(|(have, after)| becomes_text(&have.data_type, &after.data_type))
+        }
+        (have, after) => *after == DataType::String && *have != DataType::String,
+    }
+}
+
 /// Whether values of a type have no one text that they could be kept as.
 fn has_no_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Struct(_) | DataType::Array(_) | DataType::Map(..) | DataType::Binary)

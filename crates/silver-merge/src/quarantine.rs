@@ -73,12 +73,11 @@ impl Quarantine {
     ) -> Result<Option<CommitOutcome>> {
         let fail = |source| Error::lake("commit to", &self.name, source);
         let columns = columns(intake.target);
-        let table = match &self.table {
+        let mut table = match &self.table {
             Some(table) => table.clone(),
             None => crate::target::create(lake, &self.table_spec(columns.clone())).await?,
         };
         let mut grown = grown(&table, &columns);
-        let mut table = table;
         if let Some(columns) = grown.take_if(|columns| any_retyped(table.columns(), columns)) {
             match table.rewrite(Rewrite { columns, ..Rewrite::default() }).await.map_err(fail)? {
                 CommitOutcome::Committed { .. } => table = table.refresh().await.map_err(fail)?,

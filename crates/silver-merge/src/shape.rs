@@ -25,6 +25,11 @@ impl Shape {
     pub fn cuts(&self) -> bool {
         self.sequence && self.positions
     }
+
+    /// The key columns.
+    pub fn key_names(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().map(|key| self.schema.field(*key).name())
+    }
 }
 
 /// What becomes of the events of a key.

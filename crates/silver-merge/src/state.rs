@@ -233,7 +233,7 @@ impl State {
         };
         let grown = grown(&over, &columns);
         let retypes = grown.as_ref().is_some_and(|columns| any_retyped(over.columns(), columns));
-        let key_columns = target.shape.keys.iter().map(|key| target.shape.schema.field(*key).name().clone()).collect();
+        let key_columns = target.shape.key_names().cloned().collect();
         let options = WriterOptions { key_columns, columns: grown.clone(), ..WriterOptions::default() };
         let mut write = StateWrite { state: self, over: &over, vectors: target.vectors, retypes, options, out: TakenOut::default() };
         write.keep_what_belongs(changes.removed).await?;

@@ -18,7 +18,7 @@ use crate::assemble::NewRows;
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::growth::{grown, is_retyped};
+use crate::growth::{grown, is_retyped, ordered_alike};
 use crate::judge::Judge;
 use crate::leaves::Leaves;
 use crate::select::Selection;
@@ -78,8 +78,7 @@ impl Target {
             return Err(Error::spec(&spec.table, reason));
         }
         check_schema(spec, selection)?;
-        let recorded = existing.and_then(|table| table.properties().get(SEQUENCE_TYPE));
-        let sequence_type = kept_sequence(spec.schema_policy, recorded, judge.sequence_type()?);
+        let sequence_type = kept_sequence(spec.schema_policy, existing.and_then(recorded_sequence), judge.sequence_type()?);
         let mark = spec.deletes.soft_delete_column.clone();
         let is_history = matches!(spec.policy, MergePolicy::ScdType2 { .. });
         let keyed = spec.policy != MergePolicy::Append;
@@ -184,8 +183,7 @@ impl Target {
     }
 
     fn widens_sequence(&self, policy: GrowthPolicy, table: &Table) -> bool {
-        let recorded = table.properties().get(SEQUENCE_TYPE).and_then(|found| found.parse::<DataType>().ok());
-        recorded
+        recorded_sequence(table)
             .zip(self.sequence_type.as_ref())
             .is_some_and(|(found, declared)| ordered_alike(policy, &found, declared).as_ref() == Some(declared))
     }
@@ -243,7 +241,7 @@ impl Target {
 
     /// The columns of a current table that tell whose a row is, and where it is in the order of its key's events.
     pub fn order_columns(&self) -> Vec<&str> {
-        let keys = self.shape.keys.iter().map(|key| self.shape.schema.field(*key).name().as_str());
+        let keys = self.shape.key_names().map(String::as_str);
         let sequence = self.sequence_columns.iter().flatten().map(String::as_str);
         keys.chain(sequence).chain([POSITION, SEQUENCE]).collect()
     }
@@ -388,23 +386,13 @@ fn grown_column(spec: &SilverSpec, found: &Column, query: &Column) -> Result<Dat
     })
 }
 
-/// As [`grown`], where values are compared with those that are there: as text they would compare otherwise.
-fn ordered_alike(policy: GrowthPolicy, table: &DataType, query: &DataType) -> Option<DataType> {
-    grown(policy, table, query).filter(|grown| !becomes_text(table, grown))
-}
-
-fn becomes_text(table: &DataType, grown: &DataType) -> bool {
-    match (table, grown) {
-        (DataType::Struct(have), DataType::Struct(after)) => {
-            have.iter().zip(after).any(|(have, after)| becomes_text(&have.data_type, &after.data_type))
-        }
-        (have, after) => *after == DataType::String && *have != DataType::String,
-    }
+/// The type of the sequence that a table was made with; none where that is the position, or the table does not say.
+fn recorded_sequence(table: &Table) -> Option<DataType> {
+    table.properties().get(SEQUENCE_TYPE)?.parse().ok()
 }
 
 /// The type of the sequence: that of the table where it holds the declared one's values.
-fn kept_sequence(policy: GrowthPolicy, recorded: Option<&String>, declared: Option<DataType>) -> Option<DataType> {
-    let recorded = recorded.and_then(|found| found.parse::<DataType>().ok());
+fn kept_sequence(policy: GrowthPolicy, recorded: Option<DataType>, declared: Option<DataType>) -> Option<DataType> {
     let kept = recorded.zip(declared.as_ref()).and_then(|(found, declared)| ordered_alike(policy, &found, declared));
     kept.or(declared)
 }

@@ -21,7 +21,7 @@ pub(crate) async fn widen(attempt: &Attempt<'_>, table: &Table, target: &Target,
         },
     };
     let columns = target.columns[..table.columns().len()].to_vec();
-    let key_columns = target.shape.keys.iter().map(|key| target.shape.schema.field(*key).name().clone()).collect();
+    let key_columns = target.shape.key_names().cloned().collect();
     let rewrite = Rewrite { columns, key_columns, properties: target.widened_properties(table), progress };
     match table.rewrite(rewrite).await.map_err(|source| Error::lake("widen", table.name(), source))? {
         CommitOutcome::Committed { version } => {
