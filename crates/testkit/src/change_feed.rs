@@ -1,6 +1,6 @@
 //! What a change feed comes to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::frame::Frame;
 use crate::oracle::Row;
@@ -32,7 +32,7 @@ pub fn replay(changes: &Frame, width: usize) -> Result<Vec<Row>, String> {
                 rows.remove(row);
             }
         }
-        let before: std::collections::BTreeSet<&Row> = of(&["update_preimage"]).collect();
+        let before: BTreeSet<&Row> = of(&["update_preimage"]).collect();
         for row in of(&["update_postimage"]) {
             if before.contains(&row) {
                 return Err(format!("version {version:?} changes a row into itself: {row:?}"));
