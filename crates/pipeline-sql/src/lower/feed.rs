@@ -1,12 +1,14 @@
 //! Files and topics that become tables.
 
+use std::str::FromStr;
+
 use tributary_fault::nearest;
 use tributary_specs::{
     CsvOptions, Decode, Encoding, FileFormat, FileSource, KafkaSource, KafkaStart, Place, ReplicaIdentity, SchemaPolicy, SourceFeed,
     TableName,
 };
 
-use super::properties::Said;
+use super::properties::{Said, list};
 use super::validate::Origin;
 use super::{Lowering, table_of};
 use crate::call::{Argument, Call, Value};
@@ -142,6 +144,17 @@ impl Lowering<'_> {
         self.report.fault(place, &Error::SourceOption { of: of.to_owned(), function: call.function.clone(), reason });
     }
 
+    /// The value of an option; none, and told, where it is no such thing.
+    fn parsed<T: FromStr>(&mut self, of: &str, call: &Call, name: &str, expected: &str) -> Option<T> {
+        let given = option(call, name)?;
+        // What is no constant is told with the other options.
+        let parsed = as_text(&given.value)?.to_lowercase().parse();
+        if parsed.is_err() {
+            self.option_fault(of, call, &given.place, format!("the option {name} is {expected}"));
+        }
+        parsed.ok()
+    }
+
     fn files(&mut self, of: &str, call: &Call, name: String, table: TableName) -> Option<SourceFeed> {
         let path = match call.unnamed.first().map(|argument| &argument.value) {
             Some(Value::Text(path)) => path.clone(),
@@ -187,7 +200,7 @@ impl Lowering<'_> {
         let mut source = FileSource::new(path, format);
         source.glob = glob;
         source.topics = text(call, "topics").map(|topics| list(&topics)).unwrap_or_default();
-        source.settle_seconds = text(call, "settleSeconds").and_then(|seconds| seconds.parse().ok()).unwrap_or_default();
+        source.settle_seconds = self.parsed(of, call, "settleSeconds", "a whole number of seconds").unwrap_or_default();
         if format == FileFormat::Csv {
             source.csv = self.csv(of, call);
         }
@@ -228,7 +241,7 @@ impl Lowering<'_> {
     }
 
     fn csv(&mut self, of: &str, call: &Call) -> CsvOptions {
-        let mut csv = CsvOptions { header: boolean(call, "header").unwrap_or(true), ..CsvOptions::default() };
+        let mut csv = CsvOptions { header: self.parsed(of, call, "header", "true or false").unwrap_or(true), ..CsvOptions::default() };
         if let Some(text) = text(call, "sep").or_else(|| text(call, "delimiter")) {
             csv.delimiter = one_sign(&text).unwrap_or('\0');
         }
@@ -374,10 +387,6 @@ fn text(call: &Call, name: &str) -> Option<String> {
     as_text(&option(call, name)?.value)
 }
 
-fn boolean(call: &Call, name: &str) -> Option<bool> {
-    text(call, name)?.to_lowercase().parse().ok()
-}
-
 fn decode(call: &Call) -> Option<Decode> {
     Some(match text(call, "decode")?.to_lowercase().as_str() {
         "debezium" => Decode::Debezium,
@@ -388,10 +397,6 @@ fn decode(call: &Call) -> Option<Decode> {
         "raw" => Decode::Raw,
         _ => return None,
     })
-}
-
-fn list(text: &str) -> Vec<String> {
-    text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 fn one_sign(text: &str) -> Option<char> {

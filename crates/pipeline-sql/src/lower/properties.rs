@@ -151,7 +151,8 @@ impl Lowering<'_> {
 /// Properties of the platform that mean here what they mean there, or that maintenance goes by.
 const KEPT: &[&str] = &["pipelines.reset.allowed", "pipelines.cdc.tombstoneGCThresholdInSeconds", "pipelines.autoOptimize.zOrderCols"];
 
-fn list(value: &str) -> Vec<String> {
+/// Words between commas, quotes of names taken off.
+pub(super) fn list(value: &str) -> Vec<String> {
     value.split(',').map(|part| part.trim().trim_matches('`').to_owned()).filter(|part| !part.is_empty()).collect()
 }
 

@@ -36,3 +36,20 @@ CREATE OR REFRESH STREAMING TABLE ok AS SELECT * FROM STREAM(raw.ok);
     let same_with_crlf = read(&text.replace('\n', "\r\n"));
     assert_eq!(faults(&same_with_crlf), found);
 }
+
+#[test]
+fn an_option_whose_value_is_no_number_or_no_boolean_is_a_mistake_and_not_the_default() {
+    let table = |option: &str| {
+        let call = format!("read_files('/raw/orders', format => 'csv', {option})");
+        faults(&read(&format!("CREATE OR REFRESH STREAMING TABLE shop.orders AS SELECT * FROM STREAM {call};")))
+    };
+    for (option, told) in [
+        ("settleSeconds => 'soon'", "the option settleSeconds is a whole number of seconds"),
+        ("settleSeconds => -1", "the option settleSeconds is a whole number of seconds"),
+        ("header => 'perhaps'", "the option header is true or false"),
+    ] {
+        let found = table(option);
+        assert!(matches!(found.as_slice(), [one] if one.starts_with("1:114 PS0023") && one.contains(told)), "{option}: {found:#?}");
+    }
+    assert_eq!(table("settleSeconds => 30, header => 'False'"), Vec::<String>::new());
+}
