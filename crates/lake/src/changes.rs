@@ -21,6 +21,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use roaring::RoaringTreemap;
 
 use crate::action::{self, Action, Add, Cdc, Remove};
+use crate::create::CHANGE_FEED_ON;
 use crate::file::DeletionVector;
 use crate::file_scan::{FileScan, Rows};
 use crate::partition::PartitionValues;
@@ -222,7 +223,7 @@ async fn feed_was_on(table: &Table, version: u64) -> Result<bool> {
 }
 
 fn feed_is_on(properties: &BTreeMap<String, String>) -> bool {
-    properties.get("delta.enableChangeDataFeed").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    properties.get(CHANGE_FEED_ON).is_some_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
 /// Rows with the columns that say what happened to them, when.

@@ -293,7 +293,7 @@ pub(crate) fn differences(spec: &TableSpec, state: &State) -> Vec<(Weight, Diffe
     found
 }
 
-fn property(name: &str, declared: &str, found: Option<&str>) -> Difference {
+pub(crate) fn property(name: &str, declared: &str, found: Option<&str>) -> Difference {
     difference(&format!("property `{name}`"), Some(declared.to_owned()), found.map(str::to_owned))
 }
 

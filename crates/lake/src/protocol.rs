@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::action::{Metadata, Protocol};
+use crate::create::CHANGE_FEED_ON;
 
 const APPEND_ONLY: &str = "appendOnly";
 const INVARIANTS: &str = "invariants";
@@ -112,7 +113,7 @@ pub(crate) fn needed(metadata: &Metadata, clustered: bool) -> BTreeSet<String> {
     let property = |name: &str| metadata.configuration.get(name).is_some_and(|value| value == "true");
     let column_has = |key: &str| schema["fields"].as_array().into_iter().flatten().any(|field| field["metadata"].get(key).is_some());
     let asked = [
-        (CHANGE_DATA_FEED, property("delta.enableChangeDataFeed")),
+        (CHANGE_DATA_FEED, property(CHANGE_FEED_ON)),
         (IN_COMMIT_TIMESTAMP, property("delta.enableInCommitTimestamps")),
         (APPEND_ONLY, property("delta.appendOnly")),
         (DELETION_VECTORS, property(DELETION_VECTORS_ON)),

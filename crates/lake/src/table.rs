@@ -168,12 +168,7 @@ impl Table {
     /// Where a table of ours itself turns the change feed or deletion vectors on or off otherwise than declared; a run obeys the table.
     pub fn said_otherwise(&self, spec: &TableSpec) -> Vec<Difference> {
         let said = create::said_otherwise(spec, self.state()).into_iter();
-        said.map(|(name, declared, found)| Difference {
-            what: format!("property `{name}`"),
-            declared: Some(declared.to_owned()),
-            found: Some(found.to_owned()),
-        })
-        .collect()
+        said.map(|(name, declared, found)| create::property(name, declared, Some(found))).collect()
     }
 
     /// What catalogues show of it.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::create::CHANGE_FEED_ON;
 use crate::state::State;
 use crate::{ChangeRows, Commit, DataFile, Operation, Reads};
 
@@ -116,7 +117,7 @@ fn check_changes(commit: &Commit, state: &State) -> Result<(), String> {
     if commit.changes.is_empty() {
         return Ok(());
     }
-    if !state.is_on("delta.enableChangeDataFeed") {
+    if !state.is_on(CHANGE_FEED_ON) {
         return Err("it has change-feed files, and the table has no change feed".to_owned());
     }
     let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
