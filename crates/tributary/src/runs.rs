@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use tributary_lake::Lake;
 use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
-use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DataType, DatasetReport, Status, TableName, TableSpec};
 
 use crate::{Error, RunReport, gaps, system};
-
-/// Races lost against other runs before the rows are given up.
-const TRIES: u32 = 5;
 
 /// Appends the report's rows, and those of the gaps it passed over. What goes wrong here is logged, never the run's failure.
 pub(crate) async fn record(lake: &Lake, report: &RunReport) {
@@ -26,29 +23,10 @@ async fn try_record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
     }
     let system = system::catalogue(lake)?;
     let catalogue = &lake.options().catalogue;
-    append(&system, &table_spec(), batch(report, &rows, catalogue)?).await?;
+    system::append(&system, &table_spec(), batch(report, &rows, catalogue)?).await?;
     if rows.iter().any(|dataset| !dataset.gaps.is_empty()) {
-        append(&system, &gaps::table_spec(), gaps::batch(report, &rows, catalogue)?).await?;
+        system::append(&system, &gaps::table_spec(), gaps::batch(report, &rows, catalogue)?).await?;
     }
-    Ok(())
-}
-
-/// Appends rows to a table of the catalogue `system`. One that an older release made gets the columns it lacks.
-async fn append(system: &Lake, spec: &TableSpec, rows: RecordBatch) -> Result<(), Error> {
-    for _ in 0..TRIES {
-        let table = system.create(spec).await?;
-        let lacking = |column: &&Column| !table.columns().iter().any(|found| found.name == column.name);
-        let new: Vec<Column> = spec.columns.iter().filter(lacking).cloned().collect();
-        let schema = (!new.is_empty()).then(|| table.columns().iter().cloned().chain(new).collect::<Vec<_>>());
-        let mut writer = table.writer(WriterOptions { columns: schema.clone(), ..WriterOptions::default() })?;
-        writer.write(&rows).await?;
-        let adds = writer.finish().await?;
-        let commit = Commit { operation: Operation::Write, adds, schema, reads: Reads::BlindAppend, ..Commit::default() };
-        if let CommitOutcome::Committed { .. } = table.commit(commit).await? {
-            return Ok(());
-        }
-    }
-    tracing::warn!(table = %spec.name, "other runs were always first: the rows were not written");
     Ok(())
 }
 
