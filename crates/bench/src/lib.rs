@@ -25,3 +25,14 @@ pub fn children_seconds() -> Result<f64> {
     let ticks = |index: usize| -> Result<f64> { Ok(fields.get(index).context("no times in /proc/self/stat")?.parse::<f64>()?) };
     Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
 }
+
+/// Seconds that this process, of one thread, has spent on a core.
+///
+/// # Errors
+/// When `/proc` does not say.
+pub fn thread_seconds() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/schedstat")?;
+    let nanos: u64 = stat.split_whitespace().next().context("no time in /proc/self/schedstat")?.parse()?;
+    #[allow(clippy::cast_precision_loss)]
+    Ok(nanos as f64 / 1e9)
+}
