@@ -1,7 +1,8 @@
 //! Checkpoints of the log, so that opening stays cheap.
 //!
 //! Writers never clean the log, and a checkpoint that fails is no error of theirs: the next commit finds it still due and tries
-//! again, also after a restart, because what is due is read from the log.
+//! again, also after a restart, because what is due is read from the log. A table that says its own interval gets its checkpoints
+//! by that, whoever made it.
 
 use std::sync::Arc;
 
@@ -11,28 +12,40 @@ use serde_json::Value;
 use crate::log::{Log, kernel_error};
 use crate::{Error, Result, Table};
 
-/// Commits between two checkpoints at least.
+/// The table property that says after how many commits a checkpoint is due.
+pub(crate) const INTERVAL: &str = "delta.checkpointInterval";
+
+/// Commits between two checkpoints at least, where the table says nothing.
 const COMMITS_MIN: u64 = 10;
 
 /// A checkpoint has a row a file: a table of many files gets them more rarely.
 const FILES_PER_COMMIT: u64 = 200;
 
+/// The commits between two checkpoints that a value of [`INTERVAL`] asks for; none when it is no whole number from 1.
+pub(crate) fn interval(value: &str) -> Option<u64> {
+    value.trim().parse().ok().filter(|commits| *commits > 0)
+}
+
 /// After `version` was committed on top of `table`: writes a checkpoint when one is due.
 pub(crate) async fn write_when_due(table: &Table, version: u64) {
     let since = version - table.state().checkpoint_version().unwrap_or_default();
-    if since < COMMITS_MIN {
+    let said = table.properties().get(INTERVAL).and_then(|value| interval(value));
+    if since < said.unwrap_or(COMMITS_MIN) {
         return;
     }
-    match write(table, version).await {
+    match write(table, version, said).await {
         Ok(true) => tracing::debug!(table = %table.name(), version, "wrote a checkpoint"),
         Ok(false) => {}
         Err(error) => tracing::warn!(table = %table.name(), version, %error, "the checkpoint failed; a later commit tries again"),
     }
 }
 
-async fn write(table: &Table, version: u64) -> Result<bool> {
+async fn write(table: &Table, version: u64, said: Option<u64>) -> Result<bool> {
     let log = table.log();
-    let interval = COMMITS_MIN.max(files_of_last(log).await? / FILES_PER_COMMIT);
+    let interval = match said {
+        Some(commits) => commits,
+        None => COMMITS_MIN.max(files_of_last(log).await? / FILES_PER_COMMIT),
+    };
     let (kernel, engine, name) = (Arc::clone(&table.state().kernel), log.delta.engine(None), table.name().clone());
     let written = tokio::task::spawn_blocking(move || {
         let failed = |error| kernel_error(&name, error);

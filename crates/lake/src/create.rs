@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::action::{Action, CommitInfo, DomainMetadata, Format, Metadata, Protocol};
 use crate::protocol::DELETION_VECTORS_ON;
 use crate::state::{CLUSTERING_DOMAIN, RETENTION_OF_POSITIONS, State, clustering_configuration};
-use crate::{Difference, delta_schema, protocol};
+use crate::{Difference, checkpoint, delta_schema, protocol};
 
 /// Says which of our conventions a table was made by; an older number is brought up to date when the table is opened to be written.
 pub(crate) const FORMAT: (&str, &str) = ("tributary.format", "1");
@@ -20,7 +20,7 @@ pub(crate) const FORMAT: (&str, &str) = ("tributary.format", "1");
 pub(crate) const CHANGE_FEED_ON: &str = "delta.enableChangeDataFeed";
 
 /// On in every table of ours.
-const COMMIT_TIMESTAMPS_ON: &str = "delta.enableInCommitTimestamps";
+pub(crate) const COMMIT_TIMESTAMPS_ON: &str = "delta.enableInCommitTimestamps";
 
 /// Columns that a change feed adds.
 const CHANGE_FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
@@ -32,7 +32,7 @@ const HONOURED: [&str; 18] = [
     "delta.autoOptimize.optimizeWrite",
     "delta.checkpoint.writeStatsAsJson",
     "delta.checkpoint.writeStatsAsStruct",
-    "delta.checkpointInterval",
+    checkpoint::INTERVAL,
     "delta.dataSkippingNumIndexedCols",
     "delta.dataSkippingStatsColumns",
     "delta.deletedFileRetentionDuration",
@@ -203,27 +203,37 @@ fn check_constraints(checks: &[Check]) -> Result<(), String> {
     Ok(())
 }
 
+/// Why a property cannot be as `value` says on any table of ours.
+pub(crate) fn check_property(name: &str, value: &str) -> Result<(), String> {
+    let on = value == "true";
+    match name {
+        RETENTION_OF_POSITIONS => Err(format!("property `{name}` would make the table forget the positions it has consumed")),
+        "delta.columnMapping.mode" if value == "none" => Ok(()),
+        "delta.checkpointPolicy" if value == "classic" => Ok(()),
+        checkpoint::INTERVAL if checkpoint::interval(value).is_none() => {
+            Err(format!("property `{name}` is `{value}`, and is a whole number of commits from 1"))
+        }
+        COMMIT_TIMESTAMPS_ON if !on => Err(format!("property `{name}` is `{value}`, and every table of ours has it on")),
+        CHANGE_FEED_ON | DELETION_VECTORS_ON if !on && value != "false" => {
+            Err(format!("property `{name}` is `{value}`, and can be `true` or `false`"))
+        }
+        name if name.starts_with("delta.") && !HONOURED.contains(&name) => {
+            Err(format!("property `{name}` = `{value}` is not honoured by this program"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn configuration(spec: &TableSpec) -> Result<BTreeMap<String, String>, String> {
     for (name, value) in &spec.properties {
         let on = value == "true";
+        check_property(name, value)?;
         match name.as_str() {
-            RETENTION_OF_POSITIONS => return Err(format!("property `{name}` would make the table forget the positions it has consumed")),
-            "delta.columnMapping.mode" if value == "none" => {}
-            "delta.checkpointPolicy" if value == "classic" => {}
-            COMMIT_TIMESTAMPS_ON if !on => {
-                return Err(format!("property `{name}` is `{value}`, and every table of ours has it on"));
-            }
-            CHANGE_FEED_ON | DELETION_VECTORS_ON if !on && value != "false" => {
-                return Err(format!("property `{name}` is `{value}`, and can be `true` or `false`"));
-            }
             DELETION_VECTORS_ON if on && !spec.row_changes => {
                 return Err(format!("property `{name}` is on, but rows of the table are only added"));
             }
             "delta.appendOnly" if on && spec.row_changes => {
                 return Err(format!("property `{name}` is on, but rows of the table are changed"));
-            }
-            name if name.starts_with("delta.") && !HONOURED.contains(&name) => {
-                return Err(format!("property `{name}` = `{value}` is not honoured by this program"));
             }
             _ => {}
         }
@@ -456,6 +466,8 @@ mod tests {
             (property("delta.enableChangeDataFeed", "no"), "can be `true` or `false`"),
             (property("delta.columnMapping.mode", "name"), "`delta.columnMapping.mode` = `name` is not honoured"),
             (property("delta.enableRowTracking", "true"), "is not honoured"),
+            (property("delta.checkpointInterval", "0"), "is `0`, and is a whole number of commits from 1"),
+            (property("delta.checkpointInterval", "often"), "is `often`, and is a whole number of commits from 1"),
             (property("delta.feature.variantType", "supported"), "is not honoured"),
             (columns(vec![]), "it has no columns"),
             (

@@ -132,6 +132,11 @@ impl KeySearch {
         open.values().map(|file| file.column_bytes(name)).sum()
     }
 
+    /// Whether the footer of a file that was looked into says a text under a name ([`crate::WriterOptions::says`]).
+    pub fn says(&self, file: usize, name: &str, text: &str) -> bool {
+        self.known(file).is_some_and(|open| open.says(name, text))
+    }
+
     /// Every live row of the files with these numbers, in their order.
     ///
     /// # Errors

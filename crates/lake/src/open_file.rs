@@ -118,6 +118,12 @@ impl OpenFile {
         of_name.map(|column| u64::try_from(column.compressed_size()).unwrap_or_default()).sum()
     }
 
+    /// Whether the footer says a text under a name.
+    pub(crate) fn says(&self, name: &str, text: &str) -> bool {
+        let said = self.inner.metadata.metadata().file_metadata().key_value_metadata();
+        said.is_some_and(|said| said.iter().any(|said| said.key == name && said.value.as_deref() == Some(text)))
+    }
+
     fn stream(&self, rows: &RoaringTreemap, schema: &SchemaRef) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let Inner { scan, metadata, .. } = self.inner.as_ref();
         let chosen = selection(rows, row_count(metadata), true);

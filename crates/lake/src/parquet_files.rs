@@ -16,6 +16,7 @@ use parquet::arrow::AsyncArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use tributary_specs::TableName;
@@ -49,6 +50,8 @@ pub(crate) struct Layout {
     /// Columns by which rows are looked up: they have a Bloom filter.
     pub key_columns: Vec<String>,
     pub ids: Arc<dyn Ids>,
+    /// Names and texts for the footers.
+    pub says: BTreeMap<String, String>,
 }
 
 /// Sees the rows of one file go by.
@@ -231,7 +234,8 @@ fn properties(layout: &Layout) -> WriterProperties {
                 .set_column_bloom_filter_fpp(column, 0.01);
         }
     }
-    properties.build()
+    let says = layout.says.iter().map(|(name, text)| KeyValue::new(name.clone(), text.clone()));
+    properties.set_key_value_metadata(Some(says.collect::<Vec<_>>()).filter(|says| !says.is_empty())).build()
 }
 
 /// The paths of floating-point columns outside of arrays and maps, whose values nobody skips by.

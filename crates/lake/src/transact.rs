@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn};
 use crate::conflict::{Lost, Plan, Winner, fenced, may_hold};
+use crate::create::COMMIT_TIMESTAMPS_ON;
 use crate::log::Log;
 use crate::marks::{self, Marked};
 use crate::state::State;
@@ -32,9 +33,6 @@ use crate::{
 
 /// Who we are in the history.
 pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"));
-
-/// With it each commit carries its own timestamp.
-const COMMIT_TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 
 /// How often a put is sent that gets no answer while the log says it did not land, and how often the log is asked.
 const TRIES_WITHOUT_ANSWER: u32 = 5;
@@ -118,7 +116,7 @@ impl<'a> Race<'a> {
     async fn new(table: &'a Table, commit: &'a Commit, marked: &[Marked], metadata: Option<(Metadata, Option<Protocol>)>) -> Result<Self> {
         let (log, state) = (table.log(), table.state());
         let turned_on =
-            metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS).is_some_and(|on| on == "true"));
+            metadata.as_ref().is_some_and(|(metadata, _)| metadata.configuration.get(COMMIT_TIMESTAMPS_ON).is_some_and(|on| on == "true"));
         Ok(Self {
             table,
             log,
@@ -129,7 +127,7 @@ impl<'a> Race<'a> {
             txn_id: table.lake().new_id(),
             next: table.version() + 1,
             last_timestamp: last_timestamp(log, state).await?,
-            has_timestamp: turned_on || state.is_on(COMMIT_TIMESTAMPS),
+            has_timestamp: turned_on || state.is_on(COMMIT_TIMESTAMPS_ON),
             only_at: None,
             moved: false,
         })
@@ -277,7 +275,7 @@ async fn pause(tries: u32) {
 
 /// The timestamp in the commit that `state` ends with; none where commits carry none, or where its file is gone.
 async fn last_timestamp(log: &Log, state: &State) -> Result<Option<i64>> {
-    if !state.is_on(COMMIT_TIMESTAMPS) {
+    if !state.is_on(COMMIT_TIMESTAMPS_ON) {
         return Ok(None);
     }
     let bytes = log
@@ -401,7 +399,7 @@ fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> 
         operation_metrics: (!metrics.is_empty()).then_some(metrics),
         read_version: i64::try_from(state.version).ok(),
         isolation_level: Some("Serializable".to_owned()),
-        is_blind_append: Some(commit.reads == Reads::BlindAppend && commit.schema.is_none()),
+        is_blind_append: Some(commit.reads == Reads::BlindAppend && commit.schema.is_none() && commit.properties.is_empty()),
         user_metadata: commit.user_metadata.clone(),
         engine_info: Some(ENGINE.to_owned()),
         txn_id: Some(txn_id.to_string()),

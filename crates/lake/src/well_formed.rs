@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::create::CHANGE_FEED_ON;
+use crate::create::{self, CHANGE_FEED_ON, COMMIT_TIMESTAMPS_ON};
 use crate::state::State;
 use crate::{ChangeRows, Commit, DataFile, Operation, Reads};
 
 /// The first contradiction.
 pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, changes_hold_inserts: bool) -> Result<(), String> {
-    check_emptiness(commit)?;
+    check_emptiness(commit, state)?;
+    check_properties(commit, state)?;
     check_positions(commit, state)?;
     check_files(commit, state, live)?;
     check_domains(commit)?;
@@ -18,7 +19,7 @@ pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, c
     Ok(())
 }
 
-fn check_emptiness(commit: &Commit) -> Result<(), String> {
+fn check_emptiness(commit: &Commit, state: &State) -> Result<(), String> {
     let Commit { adds, removes, marks, changes, progress, schema, domains, .. } = commit;
     let empty = adds.is_empty()
         && removes.is_empty()
@@ -26,8 +27,24 @@ fn check_emptiness(commit: &Commit) -> Result<(), String> {
         && changes.is_empty()
         && progress.is_empty()
         && schema.is_none()
-        && domains.is_empty();
+        && domains.is_empty()
+        && new_properties(commit, state).next().is_none();
     if empty { Err("it does nothing".to_owned()) } else { Ok(()) }
+}
+
+/// The properties that the table does not have so already.
+fn new_properties<'a>(commit: &'a Commit, state: &'a State) -> impl Iterator<Item = (&'a String, &'a String)> {
+    commit.properties.iter().filter(|(name, value)| state.metadata.configuration.get(*name) != Some(value))
+}
+
+fn check_properties(commit: &Commit, state: &State) -> Result<(), String> {
+    for (name, value) in new_properties(commit, state) {
+        create::check_property(name, value)?;
+        if name == COMMIT_TIMESTAMPS_ON && !state.is_on(name) {
+            return Err(format!("property `{name}` is turned on, which only bringing the table up to date does"));
+        }
+    }
+    Ok(())
 }
 
 fn check_positions(commit: &Commit, state: &State) -> Result<(), String> {

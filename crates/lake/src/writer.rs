@@ -37,11 +37,13 @@ pub struct WriterOptions {
     pub memory_limit: usize,
     /// All columns of the table after the commit that will name the files ([`crate::Commit::schema`]); `None` = those of the snapshot.
     pub columns: Option<Vec<Column>>,
+    /// What the footers of the files say beside: names and texts, for [`crate::KeySearch::says`].
+    pub says: std::collections::BTreeMap<String, String>,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20, columns: None }
+        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20, columns: None, says: Default::default() }
     }
 }
 
@@ -249,6 +251,7 @@ impl Table {
             row_group_rows: ROW_GROUP_ROWS,
             memory_limit: options.memory_limit,
             key_columns: options.key_columns,
+            says: options.says,
         }
     }
 }

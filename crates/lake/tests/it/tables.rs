@@ -352,6 +352,68 @@ async fn a_checkpoint_that_failed_is_no_error_and_is_made_after_a_restart() -> R
     Ok(())
 }
 
+/// The versions of which a checkpoint is there.
+async fn checkpoints(store: &InMemory, latest: u64) -> Vec<u64> {
+    let mut there = Vec::new();
+    for version in 0..=latest {
+        if store.head(&log_path(&format!("{version:020}.checkpoint.parquet"))).await.is_ok() {
+            there.push(version);
+        }
+    }
+    there
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_says_its_interval_gets_its_checkpoints_by_it() -> Result<()> {
+    // what another engine wrote there and is no number leaves ours
+    for (said, expected) in [("3", vec![3, 6, 9, 12]), ("1", (1..=13).collect()), ("12", vec![12]), ("25", vec![]), ("often", vec![10])] {
+        let store = Arc::new(InMemory::new());
+        let lake = lake_over(Arc::clone(&store) as _, Controls::none());
+        lake.create(&TableSpec { properties: BTreeMap::from([("note".to_owned(), "theirs".to_owned())]), ..spec() }).await?;
+        let first = store.get(&log_path(&format!("{:020}.json", 0))).await?.bytes().await?;
+        let theirs = String::from_utf8(first.to_vec())?.replace(r#""note":"theirs""#, &format!(r#""delta.checkpointInterval":"{said}""#));
+        store.put(&log_path(&format!("{:020}.json", 0)), theirs.into()).await?;
+        append_until(&lake_over(Arc::clone(&store) as _, Controls::none()), 13).await?;
+        assert_eq!(checkpoints(&store, 13).await, expected, "every {said} commits");
+        assert_eq!(numbers_in(&open(&lake_over(store, Controls::none())).await?).await?, self::expected(13));
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn properties_alone_are_a_commit() -> Result<()> {
+    let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
+    append_until(&lake, 2).await?;
+    let set = async |pairs: &[(&str, &str)]| {
+        let properties = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        open(&lake).await.unwrap().commit(Commit { operation: Operation::Alter, properties, ..Commit::default() }).await
+    };
+    assert_eq!(set(&[("delta.checkpointInterval", "5"), ("team", "shop")]).await?, CommitOutcome::Committed { version: 3 });
+    let table = open(&lake).await?;
+    assert_eq!((table.properties()["team"].as_str(), table.properties()["delta.checkpointInterval"].as_str()), ("shop", "5"));
+    assert_eq!(numbers_in(&table).await?, expected(2));
+    let said = table.history(Some(1)).await?.remove(0);
+    assert_eq!(said.operation.as_deref(), Some("SET TBLPROPERTIES"));
+    // a feature that they ask for comes along
+    assert!(!table.features().contains(&"appendOnly".to_owned()));
+    assert_eq!(set(&[("delta.appendOnly", "true")]).await?, CommitOutcome::Committed { version: 4 });
+    assert!(open(&lake).await?.features().contains(&"appendOnly".to_owned()));
+    // what is there already is nothing to commit, and what a declaration may not say, a commit may not
+    let cases = [
+        (("team", "shop"), "it does nothing"),
+        (("delta.checkpointInterval", "0"), "is `0`, and is a whole number of commits from 1"),
+        (("delta.setTransactionRetentionDuration", "interval 1 day"), "would make the table forget the positions"),
+        (("delta.enableRowTracking", "true"), "is not honoured"),
+        (("delta.enableInCommitTimestamps", "false"), "every table of ours has it on"),
+    ];
+    for (pair, message) in cases {
+        let error = set(&[pair]).await.unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
+    assert_eq!(open(&lake).await?.version(), 4);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn opening_with_a_checkpoint_fetches_each_log_object_once() -> Result<()> {
     let store = FaultyStore::new(Arc::new(InMemory::new()));
