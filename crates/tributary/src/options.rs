@@ -81,6 +81,11 @@ pub struct RunOptions {
     pub layers: Vec<Layer>,
     /// Datasets to run and no others; empty = all of the layers.
     pub only: Vec<TableName>,
+    /// Silver and gold datasets that are built anew: their rows and positions are replaced in one commit, flows that run once run
+    /// again. They are run besides those of `only`; where `only` is empty, they alone are.
+    pub full_refresh: Vec<TableName>,
+    /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
+    pub full_refresh_all: bool,
     /// Drain what is there and return, or go on.
     pub mode: Mode,
     /// Bytes for this run, where it differs from the lake's.
@@ -115,7 +120,23 @@ impl RunOptions {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chooses(&self, layer: Layer, table: &TableName) -> bool {
-        is_chosen(&self.layers, &self.only, layer, table)
+        let refreshed = self.full_refresh.contains(table);
+        match self.only.is_empty() && !self.full_refresh.is_empty() {
+            true => refreshed,
+            false => refreshed || is_chosen(&self.layers, &self.only, layer, table),
+        }
+    }
+
+    /// Whether the run builds this dataset anew.
+    ///
+    /// ```
+    /// use tributary::RunOptions;
+    /// let options = RunOptions { full_refresh: vec!["silver.orders".parse()?], ..Default::default() };
+    /// assert!(options.refreshes_in_full(&"silver.orders".parse()?) && !options.refreshes_in_full(&"gold.revenue".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refreshes_in_full(&self, table: &TableName) -> bool {
+        self.full_refresh_all || self.full_refresh.contains(table)
     }
 }
 
@@ -129,6 +150,8 @@ impl Default for RunOptions {
         Self {
             layers: Layer::ALL.to_vec(),
             only: Vec::new(),
+            full_refresh: Vec::new(),
+            full_refresh_all: false,
             mode: Mode::Drain,
             memory_limit: None,
             as_of: None,
