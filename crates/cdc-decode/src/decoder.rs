@@ -18,6 +18,7 @@ use crate::decoded::{Decoded, IgnoreReason, LastRow, ReasonCode, Reject, Resume,
 use crate::envelope::Orders;
 use crate::error::Error;
 use crate::layout::{Field, Layout, Slot};
+use crate::partitions::Partitions;
 use crate::placeholder::{self, Placeholder};
 use crate::position::{Backwards, Track};
 use crate::raw::Raw;
@@ -70,6 +71,7 @@ pub struct Decoder {
     pub(crate) scratch: Scratch,
     pub(crate) csv: Csv,
     pub(crate) avro: Avro,
+    pub(crate) partitions: Partitions,
     raw: Raw,
 }
 
@@ -166,6 +168,7 @@ impl Decoder {
             scratch: Scratch::default(),
             csv,
             avro: Avro::default(),
+            partitions: Partitions::new(&feed.partition_by),
             raw: Raw,
         })
     }
@@ -305,7 +308,13 @@ impl Decoder {
             };
             let verdict = outcome.unwrap_or_else(|halt| self.halted(halt, records, index, row));
             match verdict {
-                Verdict::Row => return verdict,
+                Verdict::Row => match self.without_partition(row) {
+                    None => return verdict,
+                    Some(message) => {
+                        self.truncate(row);
+                        return Verdict::Rejected(ReasonCode::DoesNotFit, message);
+                    }
+                },
                 Verdict::Again => self.truncate(row),
                 _ => {
                     self.truncate(row);

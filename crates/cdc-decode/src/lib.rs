@@ -19,6 +19,7 @@ mod layout;
 mod number;
 mod op;
 mod order;
+mod partitions;
 mod placeholder;
 mod position;
 mod propose;

@@ -83,6 +83,11 @@ impl Ops {
         self.rows.push(op);
     }
 
+    /// The operation of a row.
+    pub(crate) fn get(&self, row: usize) -> Option<Op> {
+        self.rows.get(row).copied()
+    }
+
     /// Cuts back to so many rows.
     pub(crate) fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);

@@ -254,6 +254,11 @@ impl Change {
         }
     }
 
+    /// Whether the row is a delete.
+    pub(crate) fn is_delete(&self, row: usize) -> bool {
+        self.op.get(row) == Some(Op::Delete)
+    }
+
     /// `_op`.
     pub(crate) fn finish_op(&mut self, zeros: &mut Zeros) -> Result<ArrayRef, ArrowError> {
         self.op.finish(zeros)

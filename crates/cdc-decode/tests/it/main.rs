@@ -13,6 +13,7 @@ mod handed;
 mod message;
 mod notes;
 mod oracle;
+mod partitions;
 mod plain;
 mod propose;
 mod quick;
