@@ -9,6 +9,7 @@ use tributary_specs::Place;
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::parsed::{DatasetName, Definition, Kind, Placed};
+use crate::portability::rules;
 use crate::query;
 use crate::read::Reader;
 
@@ -99,6 +100,8 @@ impl Reader<'_> {
                 let named = crate::names::Written::read(&mut name).map(|name| name.parts.join("."));
                 let reason = "a pipeline only defines datasets; such statements are for `tributary sql`";
                 self.report.not_applied(begin.clone(), &format!("CREATE {kind}"), named.as_deref(), reason);
+                let rule = if kind == "SINK" { &rules::CREATE_SINK } else { &rules::OTHER_STATEMENT };
+                self.report.uses(begin.clone(), rule, named.as_deref());
             }
             _ => {
                 let known = ["STREAMING TABLE", "MATERIALIZED VIEW", "TEMPORARY VIEW", "VIEW", "FLOW"];
@@ -163,6 +166,16 @@ impl Reader<'_> {
 
     /// What stands before the name and is said by the name of the dataset.
     fn check_head(&mut self, head: &Head, kind: Kind, of: &str, begin: &Place) {
+        let uses = [
+            (head.refresh && !head.legacy, &rules::OR_REFRESH),
+            (head.replace && kind == Kind::MaterializedView, &rules::OR_REPLACE),
+            (head.legacy, &rules::LIVE),
+            (head.if_not_exists, &rules::IF_NOT_EXISTS),
+            ((head.private || head.temporary) && kind != Kind::View, &rules::PRIVATE),
+        ];
+        for (_, rule) in uses.into_iter().filter(|(used, _)| *used) {
+            self.report.uses(begin.clone(), rule, Some(of));
+        }
         if head.legacy {
             let instead = match kind {
                 Kind::StreamingTable => "CREATE OR REFRESH STREAMING TABLE",
@@ -243,6 +256,7 @@ impl Reader<'_> {
             }
             "TBLPROPERTIES" => self.properties(cursor, definition, of)?,
             "SCHEDULE" | "TRIGGER ON" => {
+                self.report.uses(place.clone(), &rules::SCHEDULE, Some(of));
                 self.report.not_applied(
                     place.clone(),
                     clause,
@@ -257,6 +271,7 @@ impl Reader<'_> {
                     return None;
                 }
                 self.report.unprotected(place.clone(), "ROW FILTER", Some(of));
+                self.report.uses(place.clone(), &rules::ROW_FILTER, Some(of));
                 self.row_filter(cursor, of)?;
             }
             "LOCATION" => {
@@ -265,6 +280,7 @@ impl Reader<'_> {
                     self.expected(cursor, &format!("{of}: LOCATION"), "a path in quotes");
                 }
                 text?;
+                self.report.uses(place.clone(), &rules::LOCATION, Some(of));
                 self.report.not_applied(place.clone(), clause, Some(of), "tables are in <warehouse>/<catalogue>/<schema>/<table>");
             }
             "USING" => {
@@ -286,13 +302,16 @@ impl Reader<'_> {
 
     fn cluster_by(&mut self, cursor: &mut Cursor, definition: &mut Definition, of: &str, place: &Place) -> Option<()> {
         if cursor.eat(&["AUTO"]) {
+            self.report.uses(place.clone(), &rules::CLUSTER_BY_AUTO, Some(of));
             self.report.not_applied(
                 place.clone(),
                 "CLUSTER BY AUTO",
                 Some(of),
                 "columns are not chosen for you; name them: CLUSTER BY (a, b)",
             );
-        } else if !cursor.eat(&["NONE"]) {
+        } else if cursor.eat(&["NONE"]) {
+            self.report.uses(place.clone(), &rules::CLUSTER_BY_NONE, Some(of));
+        } else {
             let columns = self.columns(cursor, of, "CLUSTER BY")?;
             definition.cluster_by = Placed { value: columns, place: Some(place.clone()) };
         }
@@ -320,6 +339,9 @@ impl Reader<'_> {
                 let rest = item.rest().to_owned();
                 let plain = matches!(item.sign(0), Some(Token::Word(_) | Token::Number(..) | Token::Minus));
                 item.at = if plain { item.end } else { item.at };
+                if plain && rest.starts_with(|c: char| c.is_alphabetic()) && !["true", "false"].contains(&rest.to_lowercase().as_str()) {
+                    self.report.uses(place.clone(), &rules::UNQUOTED_PROPERTY, Some(of));
+                }
                 (plain && !rest.is_empty()).then_some(rest)
             });
             match (name, value) {

@@ -7,6 +7,7 @@ use tributary_specs::{ColumnSelection, IgnoreNullUpdates, Place};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::parsed::{AutoCdc, DatasetName, Definition, Flow, FlowAction, Kind, Placed};
+use crate::portability::rules;
 use crate::query;
 use crate::read::Reader;
 
@@ -60,6 +61,9 @@ impl Reader<'_> {
         }
         once |= cursor.eat(&["ONCE"]);
         let (_, target, place) = self.name(cursor, &of)?;
+        if once {
+            self.report.uses(place.clone(), &rules::FLOW_ONCE, Some(&target.to_string()));
+        }
         if !cursor.eat(&["BY", "NAME"]) {
             self.expected(cursor, &of, "BY NAME and a query");
             return None;
@@ -73,6 +77,8 @@ impl Reader<'_> {
 
     /// What follows `APPLY CHANGES` or `AUTO CDC` as a statement.
     pub(crate) fn changes(&mut self, mut cursor: Cursor, begin: &Place) -> Option<DatasetName> {
+        let auto = cursor.within(cursor.at.saturating_sub(1), cursor.end).sees(&["CDC"]);
+        self.report.uses(begin.clone(), if auto { &rules::BARE_AUTO_CDC } else { &rules::APPLY_CHANGES }, None);
         let legacy = "APPLY CHANGES INTO and AUTO CDC INTO without CREATE FLOW are old spellings; write CREATE FLOW name AS AUTO CDC INTO";
         self.report.notice(begin.clone(), "deprecated", legacy.to_owned());
         self.changes_into(&mut cursor, None, None, "AUTO CDC")
@@ -92,6 +98,9 @@ impl Reader<'_> {
         once |= cursor.eat(&["ONCE"]);
         let (written, target, place) = self.name(cursor, of)?;
         let of = written.parts.join(".");
+        if once {
+            self.report.uses(place.clone(), &rules::FLOW_ONCE, Some(&of));
+        }
         let body = self.cdc(cursor, &of, once)?;
         self.defined.flows.push(Flow { name, target, place, once, comment, action: FlowAction::AutoCdc(Box::new(body)) });
         None
@@ -110,12 +119,14 @@ impl Reader<'_> {
             self.report.fault(place, &Error::ClauseRefused { of: of.to_owned(), clause: "FLOW".to_owned(), reason, instead: None });
         }
         if cursor.eat(&["INSERT", "BY", "NAME"]) {
+            self.report.uses(place.clone(), &rules::INSERT_IN_TABLE, Some(of));
             let scope = self.scope.clone();
             definition.query = query::read(cursor, of, &scope, self.parameters, self.report);
         } else if cursor.sees(&["REPLACE", "WHERE"]) {
             let instead = Some("a materialized view".to_owned());
             self.report.fault(place, &Error::NotExecuted { of: of.to_owned(), what: "FLOW REPLACE WHERE".to_owned(), instead });
         } else if cursor.eat(&["AUTO", "CDC"]) || cursor.eat(&["APPLY", "CHANGES"]) {
+            self.report.uses(place.clone(), &rules::FLOW_IN_TABLE, Some(of));
             if cursor.sees(&["FROM", "SNAPSHOT"]) {
                 self.snapshot(cursor, of);
             } else if let Some(body) = self.cdc(cursor, of, false) {
@@ -201,8 +212,12 @@ impl Reader<'_> {
                 self.report.fault(&place, &Error::ClauseMissing { of: of.to_owned(), clause, instead: instead.to_owned() });
             }
         }
+        if seen.first().is_some_and(|first| *first != "KEYS") {
+            self.report.uses(place.clone(), &rules::KEYS_NOT_FIRST, Some(of));
+        }
         let order: Vec<usize> = seen.iter().filter_map(|clause| CLAUSES.iter().position(|known| known == clause)).collect();
         if order.windows(2).any(|pair| pair[0] > pair[1]) {
+            self.report.uses(place.clone(), &rules::CLAUSE_ORDER, Some(of));
             self.report.notice(place, "clause_order", format!("{of}: the platform wants the clauses in the order {}", CLAUSES.join(", ")));
         }
     }
@@ -211,6 +226,7 @@ impl Reader<'_> {
         match clause {
             "KEYS" => body.keys = Placed { value: self.columns(cursor, of, clause)?, place: Some(at.clone()) },
             "IGNORE NULL UPDATES" => {
+                self.report.uses(at.clone(), &rules::IGNORE_NULL_UPDATES, Some(of));
                 let list = cursor.eat(&["ON"]) || cursor.sign(0) == Some(&Token::LParen);
                 body.ignore_null_updates =
                     if list { IgnoreNullUpdates::Columns(self.columns(cursor, of, clause)?) } else { IgnoreNullUpdates::All };
@@ -219,6 +235,7 @@ impl Reader<'_> {
                 body.apply_as_delete_when = Some(Placed { value: self.expression(cursor, of, clause)?, place: Some(at.clone()) });
             }
             "APPLY AS TRUNCATE WHEN" => {
+                self.report.uses(at.clone(), &rules::TRUNCATE_WHEN, Some(of));
                 body.apply_as_truncate_when = Some(Placed { value: self.expression(cursor, of, clause)?, place: Some(at.clone()) });
             }
             "SEQUENCE BY" => body.sequence_by = Placed { value: self.sequence(cursor, of)?, place: Some(at.clone()) },
@@ -256,8 +273,10 @@ impl Reader<'_> {
 
     /// `a, b`, `(a, b)`, `* EXCEPT (a, b)`.
     fn selection(&mut self, cursor: &mut Cursor, of: &str, clause: &str) -> Option<ColumnSelection> {
+        let place = cursor.place();
         if cursor.eat_sign(&Token::Mul) {
             if !cursor.eat(&["EXCEPT"]) {
+                self.report.uses(place, &rules::ALL_COLUMNS, Some(of));
                 return Some(ColumnSelection::All);
             }
             return Some(ColumnSelection::Except(self.columns(cursor, of, clause)?));
@@ -265,6 +284,7 @@ impl Reader<'_> {
         if cursor.sign(0) == Some(&Token::LParen) {
             return Some(ColumnSelection::Only(self.columns(cursor, of, clause)?));
         }
+        self.report.uses(place, &rules::BARE_COLUMNS, Some(of));
         let mut names = Vec::new();
         loop {
             let Some(name) = cursor.identifier() else {

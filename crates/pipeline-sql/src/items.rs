@@ -7,6 +7,7 @@ use tributary_specs::{DataType, Expectation, ExpectationAction};
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::parsed::{DeclaredColumn, Definition, Kind, Placed};
+use crate::portability::rules;
 use crate::read::Reader;
 
 /// Words with which an option of a column begins.
@@ -76,6 +77,8 @@ impl Reader<'_> {
             };
         }
         item.at += 1;
+        let rule = if definition.kind == Kind::View { &rules::EXPECT_ON_VIEW } else { &rules::EXPECT };
+        self.report.uses(place.clone(), rule, Some(of));
         let clause = format!("EXPECT {name}");
         if item.sign(0) != Some(&Token::LParen) {
             return self.expected(&item, &format!("{of}: CONSTRAINT {name}"), "an expression in brackets");
@@ -124,6 +127,7 @@ impl Reader<'_> {
             let _ = item.bracketed();
         }
         self.key_options(&mut item, of, clause);
+        self.report.uses(place.clone(), &rules::KEY, Some(of));
         self.report.not_applied(place, clause, Some(of), "keys are for people; nothing enforces them");
     }
 
@@ -173,6 +177,8 @@ impl Reader<'_> {
         } else if definition.kind == Kind::StreamingTable {
             let reason = "the type is missing".to_owned();
             self.report.fault(&column.place, &Error::TypeUnreadable { of: of.to_owned(), column: name.clone(), reason });
+        } else if definition.kind == Kind::MaterializedView {
+            self.report.uses(column.place.clone(), &rules::UNTYPED_COLUMN, Some(of));
         }
         while !item.is_done() {
             if self.column_option(&mut item, &mut column, definition, of).is_none() {
@@ -194,6 +200,7 @@ impl Reader<'_> {
         match word.trim() {
             "decimal" | "dec" | "numeric" if rest.is_empty() => Ok(DataType::Decimal { precision: 10, scale: 0 }),
             "varchar" | "char" | "character" if rest.ends_with(')') => {
+                self.report.uses(place.clone(), &rules::TEXT_LENGTH, Some(of));
                 self.report.not_applied(place.clone(), &format!("the length of {written}"), Some(of), "texts have any length");
                 Ok(DataType::String)
             }
@@ -218,6 +225,7 @@ impl Reader<'_> {
             () if item.sees(&["GENERATED"]) => self.generated(item, column, of)?,
             () if item.eat(&["PRIMARY", "KEY"]) => {
                 definition.primary_key.push(column.name.clone());
+                self.report.uses(place.clone(), &rules::KEY, Some(of));
                 self.report.not_applied(place, "PRIMARY KEY", Some(of), "keys are for people; nothing enforces them");
                 let _ = item.eat(&["TIMESERIES"]);
                 while item.eat(&["NOT", "ENFORCED"]) || item.eat(&["RELY"]) || item.eat(&["NORELY"]) {}
@@ -226,10 +234,12 @@ impl Reader<'_> {
             () if item.eat(&["REFERENCES"]) => {
                 crate::names::Written::read(item)?;
                 let _ = item.bracketed();
+                self.report.uses(place.clone(), &rules::KEY, Some(of));
                 self.report.not_applied(place, "FOREIGN KEY", Some(of), "keys are for people; nothing enforces them");
                 while item.eat(&["NOT", "ENFORCED"]) || item.eat(&["RELY"]) || item.eat(&["NORELY"]) {}
             }
             () if item.eat(&["MASK"]) => {
+                self.report.uses(place.clone(), &rules::MASK, Some(of));
                 self.report.unprotected(place, &format!("MASK of {}", column.name), Some(of));
                 if crate::names::Written::read(item).is_none() {
                     self.expected(item, &at, "the name of a function");

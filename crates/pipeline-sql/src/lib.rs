@@ -30,6 +30,7 @@ mod names;
 mod parameters;
 mod parsed;
 mod place;
+mod portability;
 mod query;
 mod read;
 mod report;
@@ -46,6 +47,7 @@ pub use lower::Lowered;
 pub use parsed::{
     AutoCdc, DatasetName, DeclaredColumn, Definition, Flow, FlowAction, Kind, NotApplied, Notice, Options, Parsed, Placed, SqlFile,
 };
+pub use portability::{Construct, Elsewhere, Platform, PortabilityRule};
 pub use query::{Query, Read};
 use report::Report;
 
@@ -96,8 +98,9 @@ fn read_files(files: &[SqlFile], parameters: &BTreeMap<String, String>, options:
     }
     let graph = check::check(&defined, &mut report);
     let lowered = lower::lower(&defined, &graph, &mut report);
+    portability::note(&defined, &mut report);
     let read::Defined { datasets, flows, .. } = defined;
-    let Report { mut faults, mut not_applied, mut notices, .. } = report;
+    let Report { mut faults, mut not_applied, mut notices, mut constructs, .. } = report;
     let order: BTreeMap<&str, usize> = files.iter().enumerate().map(|(at, file)| (file.path.as_str(), at)).collect();
     let key = |file: &str, line, column| (order.get(file).copied().unwrap_or_default(), line, column);
     faults.sort_by_key(|fault| key(&fault.file, fault.line, fault.column));
@@ -105,5 +108,17 @@ fn read_files(files: &[SqlFile], parameters: &BTreeMap<String, String>, options:
     not_applied.sort_by_key(|clause| key(&clause.place.file, clause.place.line, clause.place.column));
     notices.sort_by_key(|notice| key(&notice.place.file, notice.place.line, notice.place.column));
     notices.dedup();
-    Parsed { datasets, flows, not_applied, notices, faults, lowered }
+    constructs.sort_by_key(|construct| key(&construct.place.file, construct.place.line, construct.place.column));
+    constructs.dedup();
+    Parsed { datasets, flows, not_applied, notices, constructs, faults, lowered }
+}
+
+/// What each construct is on other platforms, in the order of the reference page.
+pub fn portability_rules() -> &'static [&'static PortabilityRule] {
+    portability::rules::ALL
+}
+
+/// What is said of the feeds of a bundle, and of its pipelines.
+pub fn portability_of_bundles() -> [&'static PortabilityRule; 2] {
+    [&portability::rules::OUR_FEED, &portability::rules::BUNDLE]
 }

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fault::Fault;
 use crate::lower::Lowered;
 use crate::place::Lines;
+use crate::portability::Construct;
 use crate::query::Query;
 
 /// One SQL file of a pipeline.
@@ -58,6 +59,8 @@ pub struct Parsed {
     pub not_applied: Vec<NotApplied>,
     /// What a person should know: old spellings, meanings that differ from the platform's.
     pub notices: Vec<Notice>,
+    /// What is not the same on every platform, in the order of files and lines.
+    pub constructs: Vec<Construct>,
     /// Every mistake, in the order of files and lines.
     pub faults: Vec<Fault>,
     pub(crate) lowered: Lowered,

@@ -13,6 +13,7 @@ use crate::names::{Scope, Written};
 use crate::parameters::Parameters;
 use crate::parsed::{DatasetName, Definition, Flow};
 use crate::place::Lines;
+use crate::portability::rules;
 use crate::report::Report;
 use crate::scan::Statement;
 
@@ -88,6 +89,9 @@ impl Reader<'_> {
         let read = match Tokens::new(statement.prepared) {
             Ok(tokens) if tokens.is_empty() => return,
             Ok(tokens) => {
+                for (at, rule) in &statement.uses {
+                    self.report.uses(lines.place(*at), rule, None);
+                }
                 let compared = |at: &usize| tokens.is_compared(*at);
                 let quoted = statement.double_quoted.into_iter().filter(|(at, _)| compared(at));
                 double_quoted = quoted.map(|(at, text)| (tokens.prepared.place(at), text)).collect();
@@ -121,7 +125,7 @@ impl Reader<'_> {
             Some("APPLY") if cursor.eat(&["APPLY", "CHANGES"]) => self.changes(cursor, &begin),
             Some("AUTO") if cursor.eat(&["AUTO", "CDC"]) => self.changes(cursor, &begin),
             Some("SET") => self.set(cursor, &begin),
-            Some("USE") => self.use_scope(cursor),
+            Some("USE") => self.use_scope(cursor, &begin),
             _ => self.other(cursor, &begin),
         }
     }
@@ -153,10 +157,13 @@ impl Reader<'_> {
     }
 
     /// `USE CATALOG c`, `USE SCHEMA s`, `USE [c.]s`: for the rest of the file.
-    fn use_scope(&mut self, mut cursor: Cursor) -> Option<DatasetName> {
+    fn use_scope(&mut self, mut cursor: Cursor, begin: &Place) -> Option<DatasetName> {
         cursor.at += 1;
         let catalog = cursor.eat(&["CATALOG"]);
         let named = catalog || cursor.eat(&["SCHEMA"]) || cursor.eat(&["DATABASE"]);
+        if catalog {
+            self.report.uses(begin.clone(), &rules::USE_CATALOG, None);
+        }
         let name = Written::read(&mut cursor).filter(|_| cursor.is_done());
         match name.map(|name| name.parts) {
             Some(parts) if catalog && parts.len() == 1 => self.scope.catalog = parts.into_iter().next(),
@@ -175,6 +182,7 @@ impl Reader<'_> {
         let words: Vec<String> = (0..3).map_while(|ahead| cursor.keyword(ahead)).collect();
         let text = self.parameters_free(&cursor);
         let shown = if words.is_empty() { cursor.found() } else { words.iter().take(2).cloned().collect::<Vec<_>>().join(" ") };
+        let here = self.report.not_applied.len();
         let has = |clause: &[&str]| (cursor.at..cursor.end).any(|at| cursor.within(at, cursor.end).sees(clause));
         match words.first().map(String::as_str) {
             Some("ALTER") if has(&["SET", "MASK"]) => self.report.unprotected(begin.clone(), "SET MASK", text.as_deref()),
@@ -196,6 +204,9 @@ impl Reader<'_> {
                 let near = first.and_then(|first| nearest(first, STATEMENTS.iter().copied())).map(str::to_owned);
                 self.report.fault(begin, &Error::UnknownStatement { statement: shown, nearest: near });
             }
+        }
+        if self.report.not_applied.len() > here {
+            self.report.uses(begin.clone(), &rules::OTHER_STATEMENT, text.as_deref());
         }
         None
     }
@@ -245,6 +256,7 @@ impl Reader<'_> {
             Some(text) => text,
             None if inside.eat_sign(&Token::Colon) => {
                 let name = inside.identifier()?;
+                self.report.uses(cursor.place(), &rules::NAMED_PARAMETER, None);
                 match self.parameters.text(&name) {
                     Ok(text) => text.to_owned(),
                     Err(error) => {

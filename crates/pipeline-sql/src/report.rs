@@ -6,6 +6,7 @@ use tributary_specs::Place;
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::parsed::{NotApplied, Notice};
+use crate::portability::{Construct, PortabilityRule};
 
 /// Mistakes told at most; what comes after them is seldom news.
 const FAULTS_MAX: usize = 1000;
@@ -18,6 +19,7 @@ pub(crate) struct Report {
     pub(crate) faults: Vec<Fault>,
     pub(crate) not_applied: Vec<NotApplied>,
     pub(crate) notices: Vec<Notice>,
+    pub(crate) constructs: Vec<Construct>,
     /// The statement has a mistake below the grammar: what the grammar finds wrong with it comes from that.
     pub(crate) muted: bool,
     /// Comparisons of names that are left for finding nearest ones.
@@ -26,8 +28,8 @@ pub(crate) struct Report {
 
 impl Default for Report {
     fn default() -> Self {
-        let (faults, not_applied, notices) = (Vec::new(), Vec::new(), Vec::new());
-        Self { faults, not_applied, notices, muted: false, comparisons: COMPARISONS_MAX }
+        let (faults, not_applied, notices, constructs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { faults, not_applied, notices, constructs, muted: false, comparisons: COMPARISONS_MAX }
     }
 }
 
@@ -55,6 +57,16 @@ impl Report {
         let dataset = dataset.map(str::to_owned);
         let reason = "it is not enforced by this release; a run needs --accept-unprotected".to_owned();
         self.not_applied.push(NotApplied { clause: clause.to_owned(), dataset, reason, protects: true, place });
+    }
+
+    /// Something that is not the same on every platform.
+    pub(crate) fn uses(&mut self, place: Place, rule: &'static PortabilityRule, dataset: Option<&str>) {
+        self.constructs.push(Construct { rule, dataset: dataset.map(str::to_owned), which: None, place });
+    }
+
+    /// As [`Self::uses`], of a rule for several options or properties.
+    pub(crate) fn uses_one(&mut self, place: Place, rule: &'static PortabilityRule, dataset: Option<&str>, which: &str) {
+        self.constructs.push(Construct { rule, dataset: dataset.map(str::to_owned), which: Some(which.to_owned()), place });
     }
 
     pub(crate) fn notice(&mut self, place: Place, kind: &'static str, message: String) {

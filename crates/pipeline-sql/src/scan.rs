@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::literal::{self, Quoted};
 use crate::parameters::{self, Parameters};
 use crate::place::Lines;
+use crate::portability::{PortabilityRule, rules};
 use crate::text::Prepared;
 
 /// Bytes of a file at most.
@@ -26,6 +27,8 @@ pub(crate) struct Statement {
     pub(crate) hints: Vec<usize>,
     /// Texts that stand in double quotes, and where.
     pub(crate) double_quoted: Vec<(usize, String)>,
+    /// What other platforms take otherwise, and where.
+    pub(crate) uses: Vec<(usize, &'static PortabilityRule)>,
     /// Whether the statement is all there.
     pub(crate) whole: bool,
 }
@@ -74,7 +77,14 @@ impl<'a> Scanner<'a> {
     }
 
     fn empty(&self) -> Statement {
-        Statement { prepared: Prepared::new(self.lines), mistakes: Vec::new(), hints: Vec::new(), double_quoted: Vec::new(), whole: true }
+        Statement {
+            prepared: Prepared::new(self.lines),
+            mistakes: Vec::new(),
+            hints: Vec::new(),
+            double_quoted: Vec::new(),
+            uses: Vec::new(),
+            whole: true,
+        }
     }
 
     fn rest(&self) -> &'a str {
@@ -91,6 +101,7 @@ impl<'a> Scanner<'a> {
             }
             let begins_line = self.at == 0 || self.text[..self.at].ends_with('\n');
             if begins_line && let Some(length) = cell_mark(self.rest()) {
+                statement.uses.push((self.at, &rules::NOTEBOOK_CELL));
                 self.at += length;
                 return statement;
             }
@@ -101,7 +112,10 @@ impl<'a> Scanner<'a> {
                     return statement;
                 }
                 '-' if rest.starts_with("--") => self.line_comment(&mut statement),
-                '%' if begins_line && rest.starts_with("%sql") => self.skip(&mut statement, 4),
+                '%' if begins_line && rest.starts_with("%sql") => {
+                    statement.uses.push((self.at, &rules::NOTEBOOK_MAGIC));
+                    self.skip(&mut statement, 4);
+                }
                 '/' if rest.starts_with("/*") => self.comment(&mut statement),
                 '\'' | '"' => self.string(&mut statement, parameters, next, false),
                 'r' | 'R' if rest[1..].starts_with(['\'', '"']) && !self.in_word() => {
@@ -110,7 +124,10 @@ impl<'a> Scanner<'a> {
                 }
                 '`' => self.quoted_name(&mut statement, parameters),
                 '$' if rest.starts_with("${") => self.parameter(&mut statement, parameters),
-                '\u{feff}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' => self.skip(&mut statement, next.len_utf8()),
+                '\u{feff}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' => {
+                    statement.uses.push((self.at, &rules::INVISIBLE_SIGN));
+                    self.skip(&mut statement, next.len_utf8());
+                }
                 _ if next.is_ascii() => self.plain(&mut statement),
                 _ if next.is_whitespace() || next == '\u{202f}' => self.skip(&mut statement, next.len_utf8()),
                 _ => self.foreign(&mut statement, next),

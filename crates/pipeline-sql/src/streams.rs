@@ -11,6 +11,7 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::literal;
 use crate::parameters::Parameters;
+use crate::portability::rules;
 use crate::report::Report;
 
 /// The words of a query as the parser of queries takes them.
@@ -238,6 +239,7 @@ impl Walk<'_> {
             let instead = Some("the expression as a column of a view, and WATERMARK over that column".to_owned());
             report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead });
         }
+        report.uses(place.clone(), &rules::WATERMARK, Some(self.of));
         self.remove(delay + 5 - begin);
         report.not_applied(place, "WATERMARK", Some(self.of), "rows are applied however late they come");
     }
@@ -247,6 +249,7 @@ impl Walk<'_> {
         let place = self.cursor.place();
         match self.cursor.closing(self.cursor.at + 1) {
             Some(close) => {
+                report.uses(place.clone(), &rules::STREAM_OPTIONS, Some(self.of));
                 let text = self.cursor.tokens.text(self.cursor.at, close + 1).to_lowercase();
                 if text.contains("skipchangecommits") {
                     let what = "the stream's option skipChangeCommits".to_owned();
@@ -275,6 +278,7 @@ impl Walk<'_> {
             );
         match self.cursor.sign(1).cloned() {
             Some(Token::Word(name)) if !path && adjacent(at, at + 1) => {
+                report.uses(self.cursor.place(), &rules::NAMED_PARAMETER, Some(self.of));
                 let value = self.parameters.text(&name.value).map(str::to_owned).unwrap_or_else(|error| {
                     report.fault(&self.cursor.place(), &error);
                     String::new()
@@ -298,7 +302,10 @@ impl Walk<'_> {
         let inside = self.cursor.within(at + 2, close);
         let text = match (inside.sign(0), inside.sign(1)) {
             (Some(Token::SingleQuotedString(text)), None) => Ok(text.clone()),
-            (Some(Token::Colon), Some(Token::Word(name))) => self.parameters.text(&name.value).map(str::to_owned),
+            (Some(Token::Colon), Some(Token::Word(name))) => {
+                report.uses(inside.place(), &rules::NAMED_PARAMETER, Some(self.of));
+                self.parameters.text(&name.value).map(str::to_owned)
+            }
             _ => {
                 Err(Error::Syntax { of: self.of.to_owned(), expected: "a name in quotes or a parameter".to_owned(), found: inside.found() })
             }

@@ -6,6 +6,7 @@ mod handed;
 mod hostile;
 mod laws;
 mod mistakes;
+mod portability;
 
 use std::collections::BTreeMap;
 use std::path::Path;
