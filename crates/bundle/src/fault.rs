@@ -84,6 +84,11 @@ impl Faults {
         self.put(at, Severity::Warning, error.code().0, error.to_string(), error.next_command());
     }
 
+    /// How many were found so far.
+    pub fn count(&self) -> usize {
+        self.found.len()
+    }
+
     /// A mistake that another crate found.
     pub fn foreign(&mut self, at: At, code: &'static str, message: String, next: Option<String>) {
         self.put(at, Severity::Error, code, message, next);

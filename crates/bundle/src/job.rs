@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use crate::model::job::TASK_KINDS;
 use crate::reference::only_reference;
+use crate::source::is_sql;
 use crate::yaml::Node;
 
 /// Tasks in the order that their dependencies allow, and when and how they run.
@@ -41,6 +42,12 @@ pub struct Job {
     pub notifications: Notifications,
     /// Tags.
     pub tags: BTreeMap<String, String>,
+    /// As whom it runs: a user's name or a service principal's, its own or the bundle's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<String>,
+    /// After how many seconds a run is told of as long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warn_after_seconds: Option<u64>,
 }
 
 /// When a job runs by itself.
@@ -250,6 +257,26 @@ impl Action {
     }
 }
 
+impl Action {
+    /// Why it is kept but not run here; none = it is run.
+    pub fn not_run(&self) -> Option<String> {
+        let of_workspace = |what: &str| Some(format!("{what} is known to its workspace alone; name one of the bundle"));
+        let is_elsewhere = |path: &str| path.starts_with('/') || path.contains("://");
+        match self {
+            Self::Pipeline { pipeline: Target::Id(_), .. } => of_workspace("the pipeline"),
+            Self::RunJob { job: Target::Id(_), .. } => of_workspace("the job"),
+            Self::SqlFile { path, .. } | Self::Notebook { path, .. } if is_elsewhere(path) => of_workspace("the file"),
+            Self::Notebook { path, .. } if !is_sql(path) => Some("of notebooks only those in SQL are run".to_owned()),
+            Self::ForEach { task, .. } => task.action.not_run(),
+            Self::Other { task_kind, .. } if task_kind == "sql_task" => of_workspace("the query, alert or dashboard"),
+            Self::Other { .. } => {
+                Some("run here are pipeline, SQL, notebook (in SQL), condition, for-each and run-job tasks".to_owned())
+            }
+            Self::Pipeline { .. } | Self::SqlFile { .. } | Self::Notebook { .. } | Self::Condition { .. } | Self::RunJob { .. } => None,
+        }
+    }
+}
+
 /// Resolves a path that stands in a node to one from the bundle's folder on; as written where it cannot.
 pub(crate) type PathOf<'a> = &'a dyn Fn(&Node) -> Option<String>;
 
@@ -276,6 +303,8 @@ impl Job {
             continuous: node.get("continuous").is_some_and(|continuous| continuous.text_of("pause_status") != Some("PAUSED")),
             notifications: Notifications::of(node),
             tags: texts(node, "tags"),
+            run_as: node.get("run_as").and_then(principal),
+            warn_after_seconds: warn_after(node),
         }
     }
 }
@@ -327,7 +356,7 @@ impl Task {
     }
 }
 
-fn action(node: &Node, path_of: PathOf<'_>) -> Action {
+pub(crate) fn action(node: &Node, path_of: PathOf<'_>) -> Action {
     let Some((kind, body)) = TASK_KINDS.iter().find_map(|kind| Some((*kind, node.get(kind)?))) else {
         return Action::Other { task_kind: String::new(), body: Json::Null };
     };
@@ -362,6 +391,18 @@ fn action(node: &Node, path_of: PathOf<'_>) -> Action {
         "run_job_task" => Action::RunJob { job: Target::of("jobs", &text("job_id")), parameters: texts(body, "job_parameters") },
         _ => Action::Other { task_kind: kind.to_owned(), body: body.to_json() },
     }
+}
+
+/// The least duration that a health rule names.
+fn warn_after(node: &Node) -> Option<u64> {
+    let rules = node.get("health").map(|health| health.items_of("rules")).unwrap_or_default();
+    let of_duration = rules.iter().filter(|rule| rule.text_of("metric") == Some("RUN_DURATION_SECONDS"));
+    of_duration.filter_map(|rule| number(rule, "value")).min()
+}
+
+/// The person or service principal that a `run_as` names.
+pub(crate) fn principal(node: &Node) -> Option<String> {
+    node.text_of("user_name").or_else(|| node.text_of("service_principal_name")).map(str::to_owned)
 }
 
 /// A whole number of 0 or more under a key.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::check::short;
 use crate::error::Error;
 use crate::fault::Faults;
+use crate::job::action;
 use crate::merge::join;
 use crate::model::job::{COMPUTE_BOUND, SQL_KINDS, TASK_KINDS, TRIGGERS};
 use crate::place::At;
@@ -19,7 +20,11 @@ use crate::{circle, quartz};
 pub(crate) fn check_all(root: &Node, sources: &mut Sources<'_>, faults: &mut Faults) {
     let jobs: Vec<(&str, At, &Node)> = of_kind(root, "jobs").map(|(key, entry)| (key, entry.key_at, &entry.node)).collect();
     for (key, _, job) in &jobs {
+        let before = faults.count();
         Rules { path: format!("resources.jobs.{key}"), job, sources, faults }.check();
+        if faults.count() == before {
+            not_run(job, sources, faults);
+        }
     }
     let runs = |job: &Node| -> Vec<String> {
         tasks_of(job).flat_map(|task| job_of(task).into_iter().chain(task_inside(task).and_then(job_of))).collect()
@@ -34,6 +39,17 @@ pub(crate) fn check_all(root: &Node, sources: &mut Sources<'_>, faults: &mut Fau
 
 fn tasks_of(job: &Node) -> impl Iterator<Item = &Node> {
     job.items_of("tasks").iter().filter(|task| task.as_map().is_some())
+}
+
+/// Says of a sound job which of its tasks are kept and not run.
+fn not_run(job: &Node, sources: &Sources<'_>, faults: &mut Faults) {
+    for task in tasks_of(job) {
+        let action = action(task, &|node| sources.path_of(node));
+        if let Some(reason) = action.not_run() {
+            let name = task.text_of("task_key").unwrap_or_default();
+            faults.warning(task.at, Error::NotRun { what: format!("{} {name}", action.task_kind()), reason });
+        }
+    }
 }
 
 fn task_inside(task: &Node) -> Option<&Node> {

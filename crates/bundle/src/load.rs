@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::fault::{Fault, Faults};
 use crate::folder::Folder;
 use crate::include::{ROOT_NAMES, Reading, not_a_mapping};
-use crate::job::Job;
+use crate::job::{Job, principal};
 use crate::place::{At, File, Files};
 use crate::resolve::Resolver;
 use crate::source::Sources;
@@ -26,6 +26,8 @@ pub struct Options {
     pub target: Option<String>,
     /// Values of variables, over all others; a name that is not declared is a fault.
     pub variables: BTreeMap<String, String>,
+    /// What `${name}` stands for in the SQL of every pipeline, over its own configuration and parameters.
+    pub parameters: BTreeMap<String, String>,
     /// Values of variables from the environment, `BUNDLE_VAR_` taken off.
     pub environment: BTreeMap<String, String>,
     /// The name of the person, as `${workspace.current_user.userName}` has it.
@@ -37,7 +39,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let none = BTreeMap::new();
-        Self { target: None, variables: none.clone(), environment: none, user: "user".to_owned(), force: false }
+        let (variables, parameters) = (none.clone(), none.clone());
+        Self { target: None, variables, parameters, environment: none, user: "user".to_owned(), force: false }
     }
 }
 
@@ -140,7 +143,7 @@ fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) 
     mode::apply(&mut root, &chosen, &options.user, options.force, faults);
     fill(&mut root, &|key| matches!(key, "resources" | "feeds"), files, &mut budget, faults);
     check::check(&root, Stage::Resolved, faults);
-    Some(bundle(&root, chosen.name, &mut folder, files, faults))
+    Some(bundle(&root, chosen.name, options, &mut folder, files, faults))
 }
 
 /// Folder and name of the root file.
@@ -179,14 +182,24 @@ fn fill(root: &mut Node, chosen: &dyn Fn(&str) -> bool, files: &Files, budget: &
     filled.into_iter().for_each(|(key, node)| root.set(&key, node));
 }
 
-fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, faults: &mut Faults) -> (Bundle, Vec<Note>) {
+fn bundle(
+    root: &Node,
+    target: String,
+    options: &Options,
+    folder: &mut Folder,
+    files: &mut Files,
+    faults: &mut Faults,
+) -> (Bundle, Vec<Note>) {
     let shown = folder.shown().to_string_lossy().into_owned();
     let mut sources = Sources::new(folder, files);
     jobs::check_all(root, &mut sources, faults);
-    let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, faults)).unwrap_or_default();
+    let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, &sources, faults)).unwrap_or_default();
+    let run_as = root.get("run_as").and_then(principal);
     let (mut pipelines, mut datasets, mut notes) = (BTreeMap::new(), Vec::new(), Vec::new());
     for (key, entry) in resources::of_kind(root, "pipelines") {
         let mut pipeline = pipelines::read(key, &entry.node, &mut sources, faults);
+        pipeline.parameters.extend(options.parameters.clone());
+        pipeline.run_as = pipeline.run_as.or_else(|| run_as.clone());
         let read = sql::read(&pipeline, &mut sources, faults);
         if let Some(lowered) = read.lowered {
             let (spec, catalog) = sql::with_feeds(lowered, &feeds, sources.files(), faults);
@@ -198,7 +211,11 @@ fn bundle(root: &Node, target: String, folder: &mut Folder, files: &mut Files, f
         notes.extend(read.notes);
         pipelines.insert(key.to_owned(), pipeline);
     }
-    let job = |(key, entry): (&str, &Entry)| (key.to_owned(), Job::of(key, &entry.node, &|node| sources.path_of(node)));
+    let job = |(key, entry): (&str, &Entry)| {
+        let mut job = Job::of(key, &entry.node, &|node| sources.path_of(node));
+        job.run_as = job.run_as.or_else(|| run_as.clone());
+        (key.to_owned(), job)
+    };
     let jobs = resources::of_kind(root, "jobs").map(job).collect();
     datasets.extend(feeds.iter().map(|(feed, at)| Dataset {
         name: feed.table.to_string(),

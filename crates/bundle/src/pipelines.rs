@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::fault::Faults;
-use crate::job::texts;
+use crate::job::{principal, texts};
 use crate::load::Note;
 use crate::model::pipeline::LIBRARY_KINDS;
 use crate::source::{Expected, Sources, is_source, is_sql};
@@ -38,11 +38,35 @@ pub struct Pipeline {
     pub files: Vec<String>,
     /// Tags.
     pub tags: BTreeMap<String, String>,
+    /// As whom it runs: a user's name or a service principal's, its own or the bundle's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_as: Option<String>,
     /// Clauses of its SQL that hide data from people and are not executed.
     pub unprotected: Vec<Note>,
     /// What engines execute: its SQL as specs, with the feeds of the bundle whose tables it reads; none where the SQL has a mistake.
     #[serde(skip)]
     pub spec: Option<tributary_specs::Pipeline>,
+}
+
+impl Pipeline {
+    /// One of a key and specs, and nothing else.
+    pub(crate) fn new(key: String, spec: tributary_specs::Pipeline) -> Self {
+        Self {
+            name: key.clone(),
+            key,
+            catalog: None,
+            schema: None,
+            continuous: false,
+            development: false,
+            root_path: None,
+            parameters: BTreeMap::new(),
+            files: Vec::new(),
+            tags: BTreeMap::new(),
+            run_as: None,
+            unprotected: Vec::new(),
+            spec: Some(spec),
+        }
+    }
 }
 
 /// Checks one pipeline and reads where its SQL stands.
@@ -74,6 +98,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         parameters,
         files: sql,
         tags: texts(node, "tags"),
+        run_as: node.get("run_as").and_then(principal),
         unprotected: Vec::new(),
         spec: None,
     }

@@ -88,6 +88,11 @@ impl<'a> Sources<'a> {
         matches.paths.into_iter().filter(|path| is_source(path)).collect()
     }
 
+    /// A path from the bundle's folder on as one of this machine.
+    pub fn whole(&self, relative: &str) -> String {
+        self.folder.real().join(relative).to_string_lossy().into_owned()
+    }
+
     pub fn is_folder(&self, relative: &str) -> bool {
         self.folder.is_folder(relative)
     }

@@ -171,11 +171,13 @@ pub(crate) fn with_feeds(
     (spec, lowered.catalog)
 }
 
-/// Reads SQL files and folders of them, without a bundle. Names without a schema are mistakes unless a file says `USE`.
+/// Reads SQL files and folders of them, without a bundle: one pipeline, called after the first path. Names without a schema are
+/// mistakes unless a file says `USE`.
 pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loaded {
     let mut files = Files::default();
     let mut faults = Faults::default();
     let mut texts = Vec::new();
+    let mut whole = true;
     for path in paths {
         for (shown, found) in files_of(path) {
             let number = files.add(File { relative: shown.clone(), shown: shown.clone(), text: String::new(), lines: Vec::new() });
@@ -184,14 +186,26 @@ pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loa
                     texts.push(SqlFile { path: shown, text: text.clone() });
                     files.set_text(number, text);
                 }
-                Err(Located { line, column, error }) => faults.error(At { file: number, line, column }, error),
+                Err(Located { line, column, error }) => {
+                    whole = false;
+                    faults.error(At { file: number, line, column }, error);
+                }
             }
         }
     }
     let parsed = parse(&texts, parameters, &tributary_pipeline_sql::Options::default());
     let read = taken(&parsed, None, &files, &mut faults);
-    let mut loaded = Loaded { files: files.names(), faults: faults.sorted(&files), notes: read.notes, ..Loaded::default() };
+    let mut loaded = Loaded { files: files.names(), notes: read.notes, ..Loaded::default() };
     loaded.bundle.datasets = read.datasets;
+    if let Some(lowered) = read.lowered.filter(|_| whole) {
+        let (spec, catalog) = with_feeds(lowered, &[], &files, &mut faults);
+        let key = paths.first().and_then(|path| path.file_stem()).map_or("sql".to_owned(), |name| name.to_string_lossy().into_owned());
+        let spec = tributary_specs::Pipeline { name: key.clone(), ..spec };
+        let unprotected = read.unprotected;
+        let pipeline = Pipeline { files: loaded.files.clone(), catalog, parameters: parameters.clone(), unprotected, ..Pipeline::new(key, spec) };
+        loaded.bundle.pipelines.insert(pipeline.key.clone(), pipeline);
+    }
+    loaded.faults = faults.sorted(&files);
     loaded
 }
 

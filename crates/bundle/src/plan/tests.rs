@@ -43,6 +43,8 @@ fn job(lines: &str) -> Job {
         continuous: false,
         notifications: Notifications::default(),
         tags: BTreeMap::new(),
+        run_as: None,
+        warn_after_seconds: None,
     }
 }
 

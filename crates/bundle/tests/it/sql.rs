@@ -79,3 +79,18 @@ fn sql_is_checked_without_a_bundle() {
     let files: Vec<String> = broken.faults.iter().map(|fault| fault.file.rsplit('/').next().unwrap().to_owned()).collect();
     assert_eq!(files, ["b.sql", "c.sql", "gone.sql"], "{:?}", broken.faults);
 }
+
+#[test]
+fn sql_files_alone_are_a_pipeline_called_after_the_first_path() {
+    let folder = Folder::with(&[("retail/orders.sql", ORDERS), ("retail/revenue.sql", REVENUE)]);
+    let load = |parameters: &[(&str, &str)]| {
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        load_sql(&[folder.path().join("retail")], &parameters)
+    };
+    let loaded = load(&[("day", "2026-11-30")]);
+    let spec = loaded.bundle.pipelines["retail"].spec.as_ref().unwrap();
+    assert_eq!((spec.name.as_str(), spec.silver.len(), spec.gold.len()), ("retail", 1, 1));
+    assert_eq!(spec.external.iter().map(ToString::to_string).collect::<Vec<_>>(), ["bronze.orders"]);
+    let unset = load(&[]);
+    assert!(!unset.is_sound() && unset.bundle.pipelines.is_empty(), "a name that nobody sets is a mistake");
+}

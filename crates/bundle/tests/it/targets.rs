@@ -301,3 +301,50 @@ fn the_commit_that_is_checked_out_is_known() {
     assert_eq!(folder.faults(&loaded), NONE);
     assert_eq!(loaded.bundle.jobs["j"].name, "try/it abc123 []");
 }
+
+#[test]
+fn parameters_of_a_run_go_over_those_of_the_pipeline() {
+    let root = "bundle: {name: t}\nrun_as: {user_name: ann@example.com}\nresources:\n  pipelines:\n    p:\n      catalog: main\n      configuration: {day: monday}\n      libraries: [{file: {path: a.sql}}]\n";
+    let view = "CREATE OR REFRESH MATERIALIZED VIEW gold.days AS SELECT '${day}' AS day;\n";
+    let folder = Folder::with(&[("databricks.yml", root), ("a.sql", view)]);
+    let query = |parameters: &[(&str, &str)]| {
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let loaded = folder.load_with(&Options { parameters, ..Options::default() });
+        assert!(loaded.is_sound(), "{:?}", folder.faults(&loaded));
+        assert_eq!(loaded.bundle.pipelines["p"].run_as.as_deref(), Some("ann@example.com"));
+        loaded.bundle.pipelines["p"].spec.as_ref().unwrap().gold[0].query.clone()
+    };
+    assert!(query(&[]).contains("'monday'"));
+    assert!(query(&[("day", "friday")]).contains("'friday'"));
+}
+
+#[test]
+fn a_feeds_path_goes_from_its_file_where_it_says_so() {
+    let feed = |path: &str| {
+        let feeds = format!("feeds:\n  - name: a\n    table: bronze.a\n    source: {{files: {{path: {path}, format: jsonl}}}}\n    decode: json\n");
+        let folder = Folder::with(&[("databricks.yml", "bundle: {name: t}\ninclude: [feeds/*.yml]\n"), ("feeds/a.yml", &feeds), ("data/a/1.jsonl", "{}")]);
+        let loaded = folder.load(None);
+        let path = loaded.bundle.feeds.first().map(|feed| match &feed.source {
+            tributary_specs::Source::Files(files) => files.path.replace(&format!("{}/", folder.path().canonicalize().unwrap().display()), "<bundle>/"),
+            other => panic!("{other:?}"),
+        });
+        (path, folder.faults(&loaded))
+    };
+    assert_eq!(feed("data/a"), (Some("data/a".to_owned()), vec![]));
+    assert_eq!(feed("../data/a"), (Some("<bundle>/data/a".to_owned()), vec![]));
+    assert_eq!(feed("../../data").1, ["feeds/a.yml:4:28: the path \"../../data\" leads out of the bundle (BU0027)"]);
+}
+
+#[test]
+fn a_task_that_is_not_run_here_is_said_of_a_sound_job() {
+    let root = "bundle: {name: t}\nresources:\n  jobs:\n    j:\n      tasks:\n        - {task_key: a, pipeline_task: {pipeline_id: 0123-ab}}\n        - {task_key: b, sql_task: {warehouse_id: w, query: {query_id: q}}}\n        - {task_key: c, dbt_task: {commands: [dbt run]}, environment_key: e}\n        - {task_key: d, notebook_task: {notebook_path: /Shared/n}}\n        - {task_key: e, condition_task: {op: EQUAL_TO, left: a, right: b}}\n      environments: [{environment_key: e}]\n";
+    let folder = Folder::with(&[("databricks.yml", root)]);
+    let loaded = folder.load(None);
+    let said = folder.faults(&loaded);
+    assert!(loaded.is_sound());
+    assert_eq!(said.len(), 4, "{said:#?}");
+    for (line, word) in said.iter().zip(["pipeline_task a", "sql_task b", "dbt_task c", "notebook_task d"]) {
+        assert!(line.contains(&format!("warning: {word} is not run here: ")), "{line}");
+    }
+    assert_eq!(loaded.bundle.jobs["j"].tasks.iter().filter(|task| task.action.not_run().is_none()).count(), 1);
+}
