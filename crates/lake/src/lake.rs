@@ -1,6 +1,6 @@
 //! A lake: tables under one root.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::constraints::Rules;
 use crate::create::{self, Follow, Weight};
+use crate::imprint::Imprint;
 use crate::kept::Kept;
 use crate::log::Log;
 use crate::log_cache::LogCache;
@@ -35,7 +36,7 @@ pub struct LakeOptions {
     /// How often one [`Table::commit`] tries a next version before it gives up as conflicted.
     pub attempts_max: u32,
     /// Bytes that all queries in sessions of the lake may hold together before they spill; an eighth of it may be what is kept of
-    /// tables from one batch to the next.
+    /// tables from one batch to the next, and a sixteenth a row group that is being written (a mebibyte at least).
     pub memory_limit: usize,
     /// Where queries spill to; the system's temporary folder by default.
     pub spill_path: Option<std::path::PathBuf>,
@@ -84,6 +85,7 @@ impl fmt::Display for Difference {
 #[derive(Debug, Clone)]
 pub struct Lake {
     inner: Arc<Inner>,
+    imprint: Option<Arc<Imprint>>,
 }
 
 #[derive(Debug)]
@@ -121,7 +123,17 @@ impl Lake {
             .build_arc()?;
         runtime.register_object_store(stores.root(), Arc::clone(&cached));
         let kept = Arc::new(Kept::new(options.memory_limit / KEPT_PART, &runtime.memory_pool));
-        Ok(Self { inner: Arc::new(Inner { stores, log_cache, cached, kept, runtime, options }) })
+        Ok(Self { inner: Arc::new(Inner { stores, log_cache, cached, kept, runtime, options }), imprint: None })
+    }
+
+    /// The same lake, whose commits of rows or positions to one of these tables leave a text in the table's metadata domain `domain`,
+    /// where it does not hold that text yet. It rides in the commit: both are there, or neither is.
+    pub fn leaving(&self, domain: impl Into<String>, texts: BTreeMap<TableName, String>) -> Self {
+        Self { inner: Arc::clone(&self.inner), imprint: Some(Arc::new(Imprint { domain: domain.into(), texts })) }
+    }
+
+    pub(crate) fn imprint(&self) -> Option<&Imprint> {
+        self.imprint.as_deref()
     }
 
     /// The latest snapshot of a table, or none when there is no such table.

@@ -32,6 +32,14 @@ pub struct ReadOptions {
     pub filter: Option<Expr>,
 }
 
+/// Rows that a range of commits added, where some commits were passed over.
+pub struct Appended {
+    /// In the table's columns.
+    pub rows: SendableRecordBatchStream,
+    /// Commits that removed rows.
+    pub passed_over: u64,
+}
+
 /// One commit of a table's history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommitEntry {
@@ -298,27 +306,67 @@ impl Table {
     /// # Errors
     /// As [`Self::appended`].
     pub async fn added(&self, from_exclusive: Option<u64>, to_inclusive: u64) -> Result<Vec<DataFile>> {
+        self.walk(from_exclusive, to_inclusive, false).await.map(|(files, _)| files)
+    }
+
+    /// As [`Self::appended`], but commits that removed rows are passed over, with what they added.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`] when the log of the range is gone.
+    pub async fn appended_without_changes(&self, from_exclusive: Option<u64>, to_inclusive: u64) -> Result<Appended> {
+        let (files, passed_over) = self.walk(from_exclusive, to_inclusive, true).await?;
+        Ok(Appended { rows: read_files::stream(self.log(), files, self.schema()), passed_over })
+    }
+
+    /// Whether the log still has the table's first commit.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn reaches_back(&self) -> Result<bool> {
+        Ok(self.log().actions(0).await?.is_some())
+    }
+
+    /// Every live row of this snapshot, file by file.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn live_rows(&self) -> Result<SendableRecordBatchStream> {
+        Ok(read_files::stream(self.log(), self.files().await?, self.schema()))
+    }
+
+    /// Files that the commits of a range added, and how many of them were passed over.
+    async fn walk(&self, from_exclusive: Option<u64>, to_inclusive: u64, skips: bool) -> Result<(Vec<DataFile>, u64)> {
         let first = from_exclusive.map_or(0, |version| version + 1);
-        let mut files = Vec::new();
+        let (mut files, mut passed_over) = (Vec::new(), 0);
         for version in first..=to_inclusive {
             let Some(actions) = self.log().actions(version).await? else {
                 if from_exclusive.is_none() && version == 0 {
                     let table = self.at_version(to_inclusive).await?;
-                    return table.files().await;
+                    return table.files().await.map(|files| (files, 0));
                 }
                 return Err(self.no_version(version).await);
             };
-            for action in actions {
-                match action {
-                    Action::Remove(remove) if remove.data_change => {
-                        return Err(Error::NotAppendOnly { table: self.name().clone(), version });
-                    }
-                    Action::Add(add) if add.data_change => files.push(live_files::of_add(&add, self.state(), self.name())),
-                    _ => {}
+            if actions.iter().any(|action| matches!(action, Action::Remove(remove) if remove.data_change)) {
+                if !skips {
+                    return Err(Error::NotAppendOnly { table: self.name().clone(), version });
                 }
+                passed_over += 1;
+                continue;
             }
+            let added = actions.iter().filter_map(|action| match action {
+                Action::Add(add) if add.data_change => Some(live_files::of_add(add, self.state(), self.name())),
+                _ => None,
+            });
+            files.extend(added);
         }
-        Ok(files)
+        Ok((files, passed_over))
+    }
+
+    /// Columns that the table is partitioned, clustered or checked by, as far as they are named.
+    pub(crate) fn bound_columns(&self) -> Vec<String> {
+        let named = |column: &&Column| self.checks().iter().any(|check| check.expression.contains(&column.name));
+        let checked = self.columns().iter().filter(named).map(|column| column.name.clone());
+        self.partition_columns().iter().cloned().chain(self.cluster_columns().iter().cloned()).chain(checked).collect()
     }
 
     /// Live data files with their statistics.
@@ -362,6 +410,10 @@ impl Table {
     /// [`Error::Malformed`] for a plan that contradicts itself, [`Error::SchemaChange`], [`Error::Unsupported`] for a table or a
     /// winner's commit that needs something we do not know, [`Error::Unknown`] when no answer came and the log cannot be read either.
     pub async fn commit(&self, commit: Commit) -> Result<CommitOutcome> {
+        let commit = match self.lake().imprint() {
+            Some(imprint) => imprint.on(self, commit),
+            None => commit,
+        };
         transact::commit(self, commit).await
     }
 }
