@@ -59,7 +59,7 @@ fn long_help(setting: &Setting, paragraphs: &[String]) -> String {
         facts.push(format!("[default: {default}]"));
     }
     if setting.reach != Reach::CommandLine {
-        facts.push(format!("[env: {}]", setting.variable()));
+        facts.push(format!("[env: {}]", setting.variables().join(", ")));
     }
     if !facts.is_empty() {
         text.push_str("\n\n");

@@ -26,6 +26,11 @@ pub(crate) fn source(environment: &[(OsString, OsString)], warnings: &mut Vec<Wa
             None => errors.push(Error::NotUnicode { variable: variable.to_owned() }),
         }
     }
+    for (variable, value) in environment {
+        if let (Some(variable), Some(value)) = (variable.to_str(), value.to_str()) {
+            take_standard(variable, value, || Origin::Environment { variable: variable.to_owned() }, &mut source);
+        }
+    }
     source
 }
 
@@ -39,7 +44,18 @@ pub(crate) fn dotenv_source(file: &str, entries: &[DotenvEntry], warnings: &mut 
         let origin = Origin::Dotenv { file: file.to_owned(), line: *line };
         take(name, value, origin, &mut source, warnings, errors);
     }
+    for DotenvEntry { name, value, line, .. } in entries {
+        take_standard(name, value, || Origin::Dotenv { file: file.to_owned(), line: *line }, &mut source);
+    }
     source
+}
+
+/// A variable of a standard, where ours says nothing; an empty one says nothing either.
+fn take_standard(variable: &str, value: &str, origin: impl FnOnce() -> Origin, source: &mut Source) {
+    let named = REGISTRY.iter().find(|setting| setting.standard_variables.contains(&variable));
+    if let Some(setting) = named.filter(|_| !value.trim().is_empty()) {
+        source.entry(setting.name).or_insert_with(|| Given { raw: Raw::One(value.to_owned()), origin: origin() });
+    }
 }
 
 fn is_ours(variable: &str) -> bool {

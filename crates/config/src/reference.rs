@@ -42,7 +42,7 @@ fn flags(setting: &Setting) -> String {
 }
 
 fn variable(setting: &Setting) -> String {
-    if setting.reach == Reach::CommandLine { "–".into() } else { format!("`{}`", setting.variable()) }
+    if setting.reach == Reach::CommandLine { "–".into() } else { format!("`{}`", setting.variables().join("`, `")) }
 }
 
 fn default(setting: &Setting) -> String {

@@ -111,10 +111,13 @@ settings! {
         differs: Some(("chkpnt", "there is nothing to keep outside the tables")),
     }
 
-    /// Pipeline file: feeds, silver and gold datasets. May be repeated; the files together are one pipeline.
+    /// The pipeline: the key of one of the bundle around the working folder, a folder of SQL files, a `.sql` file, or a YAML file.
+    ///
+    /// May be repeated for files and folders, which together are one pipeline: all of them SQL, or all of them YAML. A bundle is the
+    /// nearest folder, going up, that holds a `databricks.yml`; where it has no pipeline of the name, a folder of that name is taken.
     pipeline: Vec<PathBuf> = {
         default: Some("pipeline.yml"),
-        value_name: "FILE",
+        value_name: "KEY|FOLDER|FILE",
         short: Some('p'),
         group: Group::Places,
         programs: Program::PIPELINES,
@@ -172,7 +175,7 @@ settings! {
         default: Some("all"),
         value_name: "LAYER",
         group: Group::Selection,
-        programs: &[Program::Run, Program::Setup],
+        programs: &[Program::Run, Program::Plan, Program::Setup],
         differs: Some(("bronze", "a run that says nothing keeps everything current")),
     }
 
@@ -301,6 +304,46 @@ settings! {
     metrics_listen: Option<SocketAddr> = {
         example: "127.0.0.1:9464",
         value_name: "ADDR:PORT",
+        group: Group::Output,
+        programs: Program::RUNS,
+    }
+
+    /// Tell where rows come from as OpenLineage events, by HTTP to this address; the path `/api/v1/lineage` is added where it has none.
+    ///
+    /// A receiver that is away, refuses or hangs is warned of once and never fails a run.
+    openlineage_url: Option<Location> = {
+        example: "http://localhost:5000",
+        value_name: "URL",
+        standard_variables: &["OPENLINEAGE_URL"],
+        group: Group::Output,
+        programs: Program::RUNS,
+    }
+
+    /// Token that `openlineage_url` asks for.
+    ///
+    /// It belongs in `.env` or the environment: a command line can be seen by others.
+    openlineage_api_key: Option<String> = {
+        example: "secret",
+        value_name: "TOKEN",
+        secret: true,
+        standard_variables: &["OPENLINEAGE_API_KEY"],
+        group: Group::Output,
+        programs: Program::RUNS,
+    }
+
+    /// Write the same events to this file, a JSON object a line, behind those that it has.
+    openlineage_file: Option<PathBuf> = {
+        example: "lineage.jsonl",
+        value_name: "FILE",
+        group: Group::Output,
+        programs: Program::RUNS,
+    }
+
+    /// Namespace under which the jobs of OpenLineage events are known.
+    openlineage_namespace: String = {
+        default: Some("tributary"),
+        value_name: "NAME",
+        standard_variables: &["OPENLINEAGE_NAMESPACE"],
         group: Group::Output,
         programs: Program::RUNS,
     }

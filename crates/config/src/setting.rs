@@ -20,6 +20,8 @@ pub struct Setting {
     pub value_name: &'static str,
     /// Further flag names, with dashes.
     pub aliases: &'static [&'static str],
+    /// Variables of a standard that mean the same; ours stands above them.
+    pub standard_variables: &'static [&'static str],
     /// A one-letter flag.
     pub short: Option<char>,
     /// The value is never shown.
@@ -45,6 +47,7 @@ impl Setting {
         example: "",
         value_name: "VALUE",
         aliases: &[],
+        standard_variables: &[],
         short: None,
         secret: false,
         reach: Reach::Everywhere,
@@ -62,6 +65,11 @@ impl Setting {
     /// The environment variable: `TRIBUTARY_BASE_DATA_PATH`.
     pub fn variable(&self) -> String {
         format!("{PREFIX}{}", self.name.to_uppercase())
+    }
+
+    /// Every environment variable that gives it, the one that stands above the others first.
+    pub fn variables(&self) -> Vec<String> {
+        std::iter::once(self.variable()).chain(self.standard_variables.iter().map(|name| (*name).to_owned())).collect()
     }
 
     /// Paragraphs of the documentation, each one line of text.
@@ -135,6 +143,10 @@ impl Group {
 pub enum Program {
     /// `tributary run`
     Run,
+    /// `tributary plan`
+    Plan,
+    /// `tributary graph`
+    Graph,
     /// `tributary setup`
     Setup,
     /// `tributary ddl`
@@ -165,6 +177,8 @@ impl Program {
     /// Every program.
     pub const ALL: &'static [Self] = &[
         Self::Run,
+        Self::Plan,
+        Self::Graph,
         Self::Setup,
         Self::Ddl,
         Self::Validate,
@@ -183,24 +197,37 @@ impl Program {
     /// Those that run feeds.
     pub(crate) const FEEDS: &'static [Self] = &[Self::Run, Self::Bronze];
     /// Those that run silver or gold datasets.
-    pub(crate) const DATASETS: &'static [Self] = &[Self::Run, Self::Silver, Self::Gold];
+    pub(crate) const DATASETS: &'static [Self] = &[Self::Run, Self::Plan, Self::Silver, Self::Gold];
     /// Those that can be told to leave datasets out.
-    pub(crate) const CHOOSES: &'static [Self] = &[Self::Run, Self::Setup, Self::Bronze, Self::Silver, Self::Gold];
+    pub(crate) const CHOOSES: &'static [Self] = &[Self::Run, Self::Plan, Self::Setup, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that reach for sources.
     pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Bronze];
     /// Those that reach for brokers and registries.
     pub(crate) const TOPICS: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Infer, Self::Bronze];
     /// Those that read pipeline files.
-    pub(crate) const PIPELINES: &'static [Self] =
-        &[Self::Run, Self::Setup, Self::Ddl, Self::Validate, Self::Doctor, Self::Requeue, Self::Bronze, Self::Silver, Self::Gold];
+    pub(crate) const PIPELINES: &'static [Self] = &[
+        Self::Run,
+        Self::Plan,
+        Self::Graph,
+        Self::Setup,
+        Self::Ddl,
+        Self::Validate,
+        Self::Doctor,
+        Self::Requeue,
+        Self::Bronze,
+        Self::Silver,
+        Self::Gold,
+    ];
     /// Those that print rows.
     pub(crate) const PRINTS: &'static [Self] =
-        &[Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
+        &[Self::Plan, Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
 
     /// What a person types.
     pub const fn command(self) -> &'static str {
         match self {
             Self::Run => "tributary run",
+            Self::Plan => "tributary plan",
+            Self::Graph => "tributary graph",
             Self::Setup => "tributary setup",
             Self::Ddl => "tributary ddl",
             Self::Validate => "tributary validate",

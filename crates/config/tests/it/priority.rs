@@ -202,3 +202,19 @@ fn the_wearable_design_s_command_line_runs() {
     assert!(settings.stream);
     assert_eq!(settings.data_root().as_str(), "data/lake/Volumes/dev/wearpipe_db/wearpipe_vol/raw");
 }
+
+#[test]
+fn a_standards_variable_gives_a_setting_where_ours_does_not() {
+    let loaded = |variables: &[(&str, &str)]| {
+        let environment = variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let inputs = tributary_config::Inputs { environment, ..tributary_config::Inputs::default() };
+        let command = clap::Command::new("run").args(tributary_config::arguments(tributary_config::Program::Run));
+        let matches = command.try_get_matches_from(["run"]).unwrap();
+        tributary_config::load(tributary_config::Program::Run, &matches, &inputs).unwrap()
+    };
+    let standard = ("OPENLINEAGE_URL", "http://marquez:5000");
+    let of = |variables: &[(&str, &str)]| loaded(variables).settings.openlineage_url.map(|url| url.as_str().to_owned());
+    assert_eq!(of(&[standard]).as_deref(), Some("http://marquez:5000"));
+    assert_eq!(of(&[standard, ("TRIBUTARY_OPENLINEAGE_URL", "http://ours:1")]).as_deref(), Some("http://ours:1"));
+    assert_eq!(of(&[("OPENLINEAGE_URL", " ")]), None);
+}
