@@ -179,7 +179,7 @@ impl Decoder {
                 if aside {
                     self.image(Side::Before, payload.shape, value, at, row, &mut found.1)?;
                 }
-                self.table.before.close().map_err(too_large)?;
+                self.close_before(row, &found.1)?;
             }
             _ => self.table.before.truncate(row),
         }
@@ -215,6 +215,17 @@ impl Decoder {
             }
             _ => false,
         })
+    }
+
+    /// Ends a before-image. One with a value that the source did not send is not the whole old row: it is left out.
+    pub(crate) fn close_before(&mut self, row: usize, found: &Found<'_>) -> Result<(), Halt> {
+        match found.unavailable.is_empty() {
+            true => self.table.before.close().map_err(too_large),
+            false => {
+                self.table.before.truncate(row);
+                Ok(())
+            }
+        }
     }
 
     /// Whether before-images are complete by declaration or by the kind of source.
@@ -391,7 +402,7 @@ impl Decoder {
         let trusted = self.begin_flattened(about.source, row);
         if op == Op::Delete && trusted {
             self.image(Side::Before, payload.shape, value, payload.at, row, &mut found.1)?;
-            self.table.before.close().map_err(too_large)?;
+            self.close_before(row, &found.1)?;
         } else if op == Op::Delete {
             self.table.rows.iter_mut().for_each(|(_, column)| column.truncate(row));
             found.0.clear();

@@ -97,6 +97,7 @@ pub(crate) fn assemble_state(known: &Known<'_>, rows: &[StateRow]) -> Result<Eve
         unwritten: leaves(&|_, _| true),
         carried: leaves(&|id, leaf| known.is_carried(id, leaf)),
         other_key: other_keys(known, rows)?,
+        before: None,
         covers_row: rows.iter().map(|row| matches!(row, StateRow::Event { covers: true, .. })).collect(),
         ends: None,
     })

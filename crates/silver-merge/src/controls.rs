@@ -17,6 +17,11 @@ pub(crate) fn inserts_left_out_of_change_feed(options: &LakeOptions) -> bool {
     broken(options, Rule::InsertsLeftOutOfChangeFeed)
 }
 
+/// What an event says its row was stands for the table's row, whatever that row is.
+pub(crate) fn pictures_unchecked(options: &LakeOptions) -> bool {
+    broken(options, Rule::PicturesUnchecked)
+}
+
 #[cfg(feature = "controls")]
 use tributary_testkit::Control as Rule;
 
@@ -30,6 +35,7 @@ enum Rule {
     DeleteMemoryOff,
     StateAboveTargetPosition,
     InsertsLeftOutOfChangeFeed,
+    PicturesUnchecked,
 }
 
 #[cfg(not(feature = "controls"))]

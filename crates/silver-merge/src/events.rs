@@ -72,6 +72,8 @@ pub(crate) struct Events {
     pub carried: Vec<LeafSet>,
     /// The other key of a key change, key columns as fields: before for an upsert, after for anything else.
     pub other_key: Option<StructArray>,
+    /// What change events say their rows were before, in the target's columns, the sequence behind them (see [`crate::pictures`]).
+    pub before: Option<StructArray>,
     /// `_state` only: these events replace the visible row as an event of its key.
     pub covers_row: Vec<bool>,
     /// Visible history rows only: `__END_AT`.
@@ -90,6 +92,7 @@ impl Events {
             unwritten: Vec::new(),
             carried: Vec::new(),
             other_key: None,
+            before: None,
             covers_row: Vec::new(),
             ends: None,
         }
@@ -123,6 +126,7 @@ impl Events {
         };
         let positions = parts.iter().map(|part| part.position.clone().map(|array| Arc::new(array) as ArrayRef)).collect();
         let other_keys = parts.iter().map(|part| part.other_key.clone().map(|array| Arc::new(array) as ArrayRef)).collect();
+        let before = parts.iter().map(|part| part.before.clone().map(|array| Arc::new(array) as ArrayRef)).collect();
         let covers = parts.iter().flat_map(|part| (0..part.len()).map(|row| part.covers_row.get(row).copied().unwrap_or(false)));
         Ok(Self {
             rows,
@@ -132,6 +136,7 @@ impl Events {
             unwritten: sets(|part| &part.unwritten),
             carried: sets(|part| &part.carried),
             other_key: join(other_keys, None)?.map(|array| array.as_struct().clone()),
+            before: join(before, None)?.map(|array| array.as_struct().clone()),
             covers_row: covers.collect(),
             ends: None,
         })
@@ -160,6 +165,7 @@ impl Events {
             unwritten: sets(&self.unwritten),
             carried: sets(&self.carried),
             other_key: self.other_key.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_struct().clone()),
+            before: self.before.as_ref().map(|array| take(array, rows, None)).transpose()?.map(|array| array.as_struct().clone()),
             covers_row: match self.covers_row.is_empty() {
                 true => Vec::new(),
                 false => rows.values().iter().map(|row| self.covers_row[*row as usize]).collect(),
@@ -175,6 +181,7 @@ impl Events {
         self.rows.get_array_memory_size()
             + array(&self.sequence)
             + self.position.as_ref().map_or(0, Array::get_array_memory_size)
+            + self.before.as_ref().map_or(0, Array::get_array_memory_size)
             + sets
             + self.len()
     }

@@ -16,6 +16,7 @@ use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::leaves::LeafSet;
+use crate::pictures::{self, BEFORE, Pictures};
 use crate::select::{Compiled, Selected, Selection};
 use crate::shape::Shape;
 use crate::source::{Delivery, Source};
@@ -46,6 +47,8 @@ pub(crate) struct Judge {
     made_of: Vec<(String, std::collections::BTreeSet<String>)>,
     /// The source column each key column is, where all are one.
     key_origins: Option<Vec<String>>,
+    /// How what events say their rows were is found, where it can stand for rows of the table.
+    pub pictures: Option<Pictures>,
 }
 
 /// What a batch of rows came to.
@@ -103,7 +106,9 @@ impl Judge {
             let at = selection.position(key)?;
             selection.origins[at].same_as.clone()
         };
+        let pictures = Pictures::of(spec, source, selection, &sequence);
         Ok(Self {
+            pictures,
             table: spec.table.clone(),
             source: source.name().clone(),
             delivery: source.delivery,
@@ -174,6 +179,7 @@ impl Judge {
         let kinds: Vec<Kind> = fates.iter().filter_map(Fate::kind).collect();
         let before_images = fates.iter().filter(|fate| fate.kind().is_some()).map(|fate| *fate == Fate::BeforeImage).collect();
         let other_key = self.other_keys(selected, shape, &fates).map_err(fail)?;
+        let before = self.before(selected, shape, sequence.as_ref()).map_err(fail)?;
         let events = Events {
             rows: take_record_batch(&rows, &kept).map_err(fail)?,
             kinds,
@@ -190,6 +196,7 @@ impl Judge {
             },
             carried: Vec::new(),
             other_key: other_key.map(|array| take(&array, &kept, None)).transpose().map_err(fail)?.map(|array| array.as_struct().clone()),
+            before: before.map(|array| take(&array, &kept, None)).transpose().map_err(fail)?.map(|array| array.as_struct().clone()),
             covers_row: Vec::new(),
             ends: None,
         };
@@ -313,6 +320,14 @@ impl Judge {
         }
         let fields = shape.keys.iter().map(|key| shape.schema.field(*key).clone().with_nullable(true)).collect::<Fields>();
         StructArray::try_new(fields, columns, Some(valid)).map(Some)
+    }
+
+    /// What the rows were before, where the source says so and it can stand for rows of the table.
+    fn before(&self, selected: &Selected, shape: &Shape, sequence: Option<&ArrayRef>) -> Result<Option<StructArray>, ArrowError> {
+        let (Some(pictures), Some(before), Some(sequence)) = (&self.pictures, pictures::riding(selected.rider(BEFORE)), sequence) else {
+            return Ok(None);
+        };
+        pictures.of_rows(before, shape, sequence.data_type())
     }
 
     fn rejected(&self, rows: &RecordBatch, fates: &[Fate], places: &Places<'_>) -> Result<Option<Rejected>, ArrowError> {

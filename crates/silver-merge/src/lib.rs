@@ -41,6 +41,7 @@ mod merge;
 mod met;
 mod options;
 mod payload;
+mod pictures;
 mod plan;
 #[cfg(test)]
 mod plan_laws;

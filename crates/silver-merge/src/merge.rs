@@ -88,8 +88,10 @@ async fn merge_slices(
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
     let search = KeySearch::new(&table, files);
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
-    let writes = Writes::new(&search, intake.target, &codec.names, slices.count == 1, feeds_inserts)?;
-    let mut merge = Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, writes, sums: Sums::default() };
+    let made_of = intake.judge.pictures.as_ref().map(|pictures| pictures.made_of(&intake.target.shape));
+    let writes = Writes::new(&search, intake.target, &codec.names, made_of.clone(), slices.count == 1, feeds_inserts)?;
+    let mut merge =
+        Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, made_of, writes, sums: Sums::default() };
     let mut first = Some(first);
     for at in 0..slices.count {
         let slice = match first.take() {
@@ -140,6 +142,8 @@ struct Merge<'a> {
     wide: &'a Retained,
     table: &'a Table,
     search: &'a KeySearch,
+    /// What new rows are made of, where pictures before changes can stand for old ones.
+    made_of: Option<String>,
     writes: Writes<'a>,
     sums: Sums,
 }
@@ -204,7 +208,9 @@ impl Merge<'_> {
         let retained = self.state.of_keys(target, &probe).await?;
         let retained = join(target, vec![retained, wide]).map_err(|error| self.kernel(error))?;
         let feed = self.writes.has_feed();
-        let meeting = Meeting { search: self.search, target, codec: self.codec, probe: &probe, feed };
+        let checks = !controls::pictures_unchecked(self.attempt.lake.options());
+        let made_of = self.made_of.as_deref();
+        let meeting = Meeting { search: self.search, target, codec: self.codec, probe: &probe, feed, made_of, checks };
         let met = meeting.rows(events, &retained.events).await;
         let Met { found, visible, removed, differing } = met.map_err(|source| Error::lake("read rows of", self.table.name(), source))?;
         check_lengths(self.attempt.spec, [&visible, &retained.events, events])?;

@@ -2,7 +2,8 @@
 //!
 //! Of a row that one whole, later upsert replaces, nothing is needed but that it differs (S7): its columns are read one after the
 //! other, those that tell most for their size first, until each row differs in one. Of a row that a later delete takes, nothing is
-//! needed at all. Every other row is read whole, and every one where its values go into the change feed or into the rows to write.
+//! needed at all. Every other row is read whole, and every one where its values go into the change feed or into the rows to write,
+//! unless the event itself says what the row was ([`crate::pictures`]).
 //!
 //! What must stay true: a row that is not whole is one whose values the plan does not look at.
 
@@ -10,17 +11,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tributary_lake::arrow::array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, make_comparator,
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, make_comparator, new_null_array,
 };
-use tributary_lake::arrow::compute::{SortOptions, concat_batches, take, take_record_batch};
+use tributary_lake::arrow::compute::{SortOptions, concat_batches, interleave, take_record_batch};
 use tributary_lake::arrow::datatypes::{Field, Schema, SchemaRef};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::arrow::row::{Row, RowConverter, Rows, SortField};
 use tributary_lake::{Found, KeyProbe, KeySearch, Result as LakeResult};
 
+use crate::conform::conform;
 use crate::events::{Events, Kind};
 use crate::keys::KeyCodec;
 use crate::leaves::leaf_array;
+use crate::pictures::{self, Comparison, MADE_OF};
 use crate::search::Place;
 use crate::shape::Form;
 use crate::target::Target;
@@ -37,7 +40,8 @@ pub(crate) struct Met {
     pub visible: Events,
     /// Where removed rows stay: which of the visible ones are removed.
     pub removed: Option<BooleanArray>,
-    /// For each visible row whether it is known to differ from what its key comes to; such a row may have null for what it holds.
+    /// For each visible row whether it is known to differ from what its key comes to; such a row may have null for what it holds
+    /// where no change feed asks for it.
     pub differing: Vec<bool>,
 }
 
@@ -49,6 +53,10 @@ pub(crate) struct Meeting<'a> {
     pub probe: &'a Arc<dyn KeyProbe>,
     /// Whether the old rows go into a change feed.
     pub feed: bool,
+    /// What a file says whose rows are pictures of the source, where events say what rows were before.
+    pub made_of: Option<&'a str>,
+    /// Whether such pictures are compared with the rows; only a control says no.
+    pub checks: bool,
 }
 
 /// What a visible row meets.
@@ -56,8 +64,8 @@ pub(crate) struct Meeting<'a> {
 enum Meets {
     /// This event, a whole upsert, alone and later.
     Upsert(usize),
-    /// A delete, alone and later.
-    Delete,
+    /// This event, a delete, alone and later.
+    Delete(usize),
     /// Anything else.
     More,
 }
@@ -78,9 +86,18 @@ impl Meeting<'_> {
         let found = self.search.find_columns(all, self.probe, &narrow).await?;
         let (visible, _) = self.target.visible(&found.rows)?;
         let meets = self.meets(&visible, events, retained)?;
+        let pictured = self.pictured(&found, &visible, &meets, events)?;
         let mut whole = Whole { search: self.search, places: &found.places, schema: &schema, rows: Vec::new(), at: Vec::new() };
-        let light: Vec<(usize, usize)> =
-            meets.iter().enumerate().filter_map(|(row, meets)| meets.upsert().map(|event| (row, event))).collect();
+        if self.feed {
+            whole.read((0..pictured.len()).filter(|row| pictured[*row].is_none()).collect()).await?;
+            return self.beside(&whole, &found, &pictured, events);
+        }
+        let light: Vec<(usize, usize)> = meets
+            .iter()
+            .enumerate()
+            .filter(|(row, _)| pictured[*row].is_none())
+            .filter_map(|(row, meets)| meets.upsert().map(|event| (row, event)))
+            .collect();
         let (sample, rest) = light.split_at(light.len().min(SAMPLE));
         let mut first: Vec<usize> =
             meets.iter().enumerate().filter(|(_, meets)| matches!(meets, Meets::More)).map(|(row, _)| row).collect();
@@ -100,10 +117,30 @@ impl Meeting<'_> {
             open.retain(|_| differs.next() == Some(false));
         }
         whole.read(open.iter().map(|(row, _)| *row).collect()).await?;
-        let rows = whole.beside(&found.rows)?;
+        self.beside(&whole, &found, &pictured, events)
+    }
+
+    /// What was read whole, what events say, and what was found of every row.
+    fn beside(&self, whole: &Whole<'_>, found: &Found, pictured: &[Option<usize>], events: &Events) -> LakeResult<Met> {
+        let rows = whole.beside(&found.rows, pictured, events)?;
         let mut differing = vec![true; rows.num_rows()];
         whole.at.iter().for_each(|row| differing[*row] = false);
-        self.met(Found { rows, places: found.places }, differing)
+        self.met(Found { rows, places: found.places.clone() }, differing)
+    }
+
+    /// For each visible row the event whose picture before stands for it, if any.
+    fn pictured(&self, found: &Found, visible: &Events, meets: &[Meets], events: &Events) -> Result<Vec<Option<usize>>, ArrowError> {
+        let none = || vec![None; meets.len()];
+        let Some(made_of) = self.made_of else { return Ok(none()) };
+        let Some(comparison) = Comparison::new(&self.target.shape, self.codec, visible, events, self.checks)? else { return Ok(none()) };
+        let mut says_so: HashMap<usize, bool> = HashMap::new();
+        let stands = |(row, meets): (usize, &Meets)| {
+            let event = meets.event()?;
+            let (file, _) = found.places[row];
+            let says_so = *says_so.entry(file).or_insert_with(|| self.search.says(file, MADE_OF, made_of));
+            comparison.stands_for(event, row, says_so).then_some(event)
+        };
+        Ok(meets.iter().enumerate().map(stands).collect())
     }
 
     fn met(&self, found: Found, differing: Vec<bool>) -> LakeResult<Met> {
@@ -116,7 +153,8 @@ impl Meeting<'_> {
         let Form::Current { order, soft_delete: false, keep_existing: false } = &self.target.shape.form else { return false };
         let concerns_all = |events: &Events| events.kinds.iter().any(|kind| kind.is_global());
         let has_order = self.target.shape.sequence || self.target.shape.positions;
-        let is_plain = order.lead.is_empty() && !order.earliest && has_order && !self.target.grows && !self.feed;
+        let is_plain =
+            order.lead.is_empty() && !order.earliest && has_order && !self.target.grows && (!self.feed || self.made_of.is_some());
         is_plain && events.len() > SAMPLE && !concerns_all(events) && !concerns_all(retained)
     }
 
@@ -144,9 +182,9 @@ impl Meeting<'_> {
         let meets = |row: usize| {
             let Some(OfKey { event: Some(event), rows: 1 }) = keys.get(&of_visible.row(row)).copied() else { return Meets::More };
             match events.kinds[event] {
-                _ if events.has_other_key(event) || !later.is_later(event, row) => Meets::More,
-                Kind::Upsert if events.unwritten(event).is_none() => Meets::Upsert(event),
-                Kind::Delete => Meets::Delete,
+                _ if events.has_other_key(event) => Meets::More,
+                Kind::Upsert if later.is_later(event, row) && events.unwritten(event).is_none() => Meets::Upsert(event),
+                Kind::Delete if later.is_later(event, row) || later.is_later_at_once(event, row) => Meets::Delete(event),
                 _ => Meets::More,
             }
         };
@@ -194,7 +232,14 @@ impl Meets {
     fn upsert(self) -> Option<usize> {
         match self {
             Self::Upsert(event) => Some(event),
-            Self::Delete | Self::More => None,
+            Self::Delete(_) | Self::More => None,
+        }
+    }
+
+    fn event(self) -> Option<usize> {
+        match self {
+            Self::Upsert(event) | Self::Delete(event) => Some(event),
+            Self::More => None,
         }
     }
 }
@@ -234,6 +279,13 @@ impl<'a> Later<'a> {
         let by_position = self.positions.is_none_or(|(of_rows, of_events)| value(of_events, event) > value(of_rows, row));
         by_sequence && by_position && (self.sequences.is_some() || self.positions.is_some())
     }
+
+    /// Whether an event has the sequence of a visible row and a later position: a delete that carries the row it takes.
+    fn is_later_at_once(&self, event: usize, row: usize) -> bool {
+        let (Some((of_rows, of_events)), Some((row_positions, event_positions))) = (&self.sequences, self.positions) else { return false };
+        let value = |array: &'a StringArray, at: usize| array.is_valid(at).then(|| array.value(at));
+        of_events.row(event) == of_rows.row(row) && value(event_positions, event) > value(row_positions, row)
+    }
 }
 
 /// Rows that are read whole.
@@ -258,15 +310,20 @@ impl Whole<'_> {
         Ok(())
     }
 
-    /// All rows that were found: what was read of them is in `narrow`, the rest is null where a row was not read whole.
-    fn beside(&self, narrow: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    /// All rows that were found: what was read of them is in `narrow`; where a row was not read whole the rest is as the picture before
+    /// of its event has it, else null.
+    fn beside(&self, narrow: &RecordBatch, pictured: &[Option<usize>], events: &Events) -> Result<RecordBatch, ArrowError> {
+        const NOWHERE: (usize, usize) = (2, 0);
         let rows = concat_batches(self.schema, &self.rows)?;
-        let mut from: Vec<Option<u32>> = vec![None; narrow.num_rows()];
-        self.at.iter().enumerate().for_each(|(at, row)| from[*row] = Some(at as u32));
-        let from = UInt32Array::from(from);
-        let column = |(field, whole): (&Arc<Field>, &ArrayRef)| match narrow.column_by_name(field.name()) {
-            Some(column) => Ok(Arc::clone(column)),
-            None => take(whole, &from, None),
+        let mut from: Vec<(usize, usize)> = pictured.iter().map(|event| event.map_or(NOWHERE, |event| (1, event))).collect();
+        self.at.iter().enumerate().for_each(|(at, row)| from[*row] = (0, at));
+        let column = |(field, whole): (&Arc<Field>, &ArrayRef)| {
+            if let Some(column) = narrow.column_by_name(field.name()) {
+                return Ok(Arc::clone(column));
+            }
+            let null = new_null_array(field.data_type(), 1);
+            let of_pictures = pictures::column(events, field.name()).map(|column| conform(column, field.data_type())).transpose()?;
+            interleave(&[whole.as_ref(), of_pictures.as_ref().unwrap_or(&null).as_ref(), null.as_ref()], &from)
         };
         let columns = self.schema.fields().iter().zip(rows.columns()).map(column).collect::<Result<Vec<_>, _>>()?;
         let fields: Vec<Field> = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();

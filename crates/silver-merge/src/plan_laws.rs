@@ -96,6 +96,7 @@ fn events(mode: Mode, events: &[Event]) -> Events {
         unwritten: events.iter().map(unwritten).collect(),
         carried: Vec::new(),
         other_key: Some(StructArray::new(Fields::from(vec![Field::new("id", DataType::Int64, true)]), vec![Arc::new(other)], Some(valid))),
+        before: None,
         covers_row: Vec::new(),
         ends: None,
     }
@@ -307,6 +308,7 @@ fn join(a: &Events, b: &Events) -> Events {
         unwritten: sets(&|events, row| events.unwritten(row).cloned().unwrap_or_default()),
         carried: sets(&|events, row| events.carried(row).cloned().unwrap_or_default()),
         other_key: a.other_key.as_ref().zip(b.other_key.as_ref()).map(|(a, b)| concat(&[a, b]).unwrap().as_struct().clone()),
+        before: None,
         covers_row: [covers(a), covers(b)].concat(),
         ends: arrays(&a.ends, &b.ends),
     }

@@ -34,6 +34,7 @@ use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
 use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::pictures::{self, BEFORE};
 use crate::source::{FEED, Source, TECHNICAL};
 
 /// The rider that numbers the source rows.
@@ -433,7 +434,8 @@ fn mentioned(spec: &SilverSpec, source: &Source) -> BTreeSet<String> {
     let texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
     let schema = source.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());
-    names.filter(|name| ALWAYS.contains(&name.as_str()) || texts.iter().any(|text| text.contains(&name.to_lowercase()))).collect()
+    let rides = |name: &str| ALWAYS.contains(&name) || (name == BEFORE && pictures::are_declared(spec));
+    names.filter(|name| rides(name) || texts.iter().any(|text| text.contains(&name.to_lowercase()))).collect()
 }
 
 /// The source as a table of the session: reads, once, the stream it was filled with.

@@ -478,6 +478,7 @@ fn decode(target: &Target, rows: &RecordBatch) -> Result<Events, ArrowError> {
         unwritten: sets(UNWRITTEN)?,
         carried: sets(CARRIED)?,
         other_key: Some(column(OTHER_KEY, &Arrow::Struct(keys))?.as_struct().clone()),
+        before: None,
         covers_row: (0..count).map(|row| covers.is_valid(row) && covers.value(row)).collect(),
         ends: None,
     })

@@ -13,6 +13,7 @@ use tributary_lake::{
 };
 
 use crate::error::{Error, Result};
+use crate::pictures::MADE_OF;
 use crate::plan::MergePlan;
 use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;
@@ -61,15 +62,26 @@ impl Files {
 }
 
 impl<'a> Writes<'a> {
-    /// Writers over the snapshot that `search` looks into. `feeds_inserts` is what only a control turns off.
+    /// Writers over the snapshot that `search` looks into. `made_of` is what new rows are made of;
+    /// `feeds_inserts` is what only a control turns off.
     ///
     /// # Errors
     /// When the table has a rule that cannot be enforced.
-    pub fn new(search: &'a KeySearch, target: &'a Target, keys: &[String], one_slice: bool, feeds_inserts: bool) -> Result<Self> {
+    pub fn new(
+        search: &'a KeySearch,
+        target: &'a Target,
+        keys: &[String],
+        made_of: Option<String>,
+        one_slice: bool,
+        feeds_inserts: bool,
+    ) -> Result<Self> {
         let table = search.table();
         let columns = target.grows.then(|| target.columns.clone());
         let options = WriterOptions { key_columns: keys.to_vec(), columns, ..WriterOptions::default() };
-        let rows = table.writer(options.clone()).map_err(|source| Error::lake("write to", table.name(), source))?;
+        // New rows alone are known to be made so, and not in a batch before whose columns some of them may be.
+        let says = made_of.filter(|_| !target.grows).map(|made_of| (MADE_OF.to_owned(), made_of));
+        let of_new = WriterOptions { says: says.into_iter().collect(), ..options.clone() };
+        let rows = table.writer(of_new).map_err(|source| Error::lake("write to", table.name(), source))?;
         let feed = table.has_change_feed().then(|| table.change_writer_with(&target.columns));
         let (gone, changed) = (BTreeMap::new(), Changed::default());
         Ok(Self { table, target, search, options, rows, feed, gone, one_slice, feeds_inserts, changed })

@@ -3,7 +3,7 @@
 use crate::dataset::{Expectation, ExpectationAction};
 use crate::dataset::{GoldSpec, MergePolicy, NullKeys, SilverSpec};
 use crate::feed::{Decode, FileFormat, Source, SourceFeed};
-use crate::properties::{IMPLICIT_DELETES, SEQUENCE_TEXT};
+use crate::properties::{IMPLICIT_DELETES, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
 use crate::table_name::TableName;
 
 const QUARANTINE: &str = "quarantine";
@@ -40,6 +40,11 @@ impl SilverSpec {
     /// Whether deletes of a change feed are applied without `apply_as_delete_when`: by the field and the property.
     pub fn implicit_deletes(&self) -> bool {
         self.deletes.implicit && self.properties.get(IMPLICIT_DELETES).is_none_or(|value| value != "false")
+    }
+
+    /// Whether no two pictures of a row of the source have one sequence.
+    pub fn has_unique_sequence(&self) -> bool {
+        self.properties.get(SEQUENCE_UNIQUE).is_some_and(|value| value == "true")
     }
 
     /// Whether a sequence of text type is asked for.

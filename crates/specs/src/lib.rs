@@ -42,7 +42,7 @@ pub use feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, KafkaSta
 pub use graph::{DatasetRef, Layer};
 pub use pipeline::Pipeline;
 pub use problem::{Errors, Location, Path, Place, Problem, Step};
-pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_TEXT};
+pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
 pub use report::{DatasetReport, PassedGap, ReportedError, Status};
 pub use table_name::TableName;
 pub use table_spec::{Check, TableSpec};

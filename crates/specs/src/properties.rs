@@ -2,6 +2,9 @@
 
 /// `true`: a sequence of text type is compared as text, though its values may vary in length.
 pub const SEQUENCE_TEXT: &str = "tributary.sequence.text";
+/// `true`: no two pictures of a row have one sequence (a version number, a clock that no two changes of a row share), so that what a
+/// change event says a row was before can be told to be the table's row.
+pub const SEQUENCE_UNIQUE: &str = "tributary.sequence.unique";
 /// `false`: deletes of a change feed are applied only where `apply_as_delete_when` says so, as on the platform.
 pub const IMPLICIT_DELETES: &str = "tributary.cdc.implicitDeletes";
 /// Seconds a delete is remembered; without it for ever.
@@ -15,6 +18,7 @@ pub(crate) const UNAVAILABLE_VALUE_PLACEHOLDER: &str = "tributary.cdc.unavailabl
 /// Our own properties and the values each may have; none listed = any.
 pub(crate) const OURS: &[(&str, &[&str])] = &[
     (SEQUENCE_TEXT, &["true", "false"]),
+    (SEQUENCE_UNIQUE, &["true", "false"]),
     (IMPLICIT_DELETES, &["true", "false"]),
     (POSITIONS_BACKWARDS, &["stop", "newEpoch", "accept"]),
     (UNAVAILABLE_VALUE_PLACEHOLDER, &[]),

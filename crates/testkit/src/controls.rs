@@ -19,17 +19,20 @@ pub enum Control {
     StateAboveTargetPosition,
     /// A commit with updates or deletes writes no change-feed rows for its inserts.
     InsertsLeftOutOfChangeFeed,
+    /// What an event says its row was before stands for the table's row, whatever that row is.
+    PicturesUnchecked,
 }
 
 impl Control {
     /// Every control.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::PositionsOutsideCommit,
         Self::FencingOff,
         Self::DeleteMemoryOff,
         Self::NoReplanAfterConflict,
         Self::StateAboveTargetPosition,
         Self::InsertsLeftOutOfChangeFeed,
+        Self::PicturesUnchecked,
     ];
 }
 

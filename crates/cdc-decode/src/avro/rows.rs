@@ -7,7 +7,7 @@ use tributary_specs::{Decode, SchemaPolicy};
 use crate::avro::image::Node;
 use crate::avro::window::Place;
 use crate::avro::{Refused, Rows, framed, value};
-use crate::change::{About, header, keyless, too_large, unquoted};
+use crate::change::{About, header, keyless, unquoted};
 use crate::column::Column;
 use crate::decoded::{IgnoreReason, ReasonCode};
 use crate::decoder::{Decoder, Outcome, Verdict};
@@ -193,7 +193,7 @@ impl Decoder {
             Op::Truncate => {}
         }
         if before.is_some() && trusted && op != Op::Truncate {
-            self.table.before.close().map_err(too_large)?;
+            self.close_before(row, &found.1)?;
         } else {
             self.table.before.truncate(row);
         }
@@ -240,7 +240,7 @@ impl Decoder {
         let trusted = self.begin_flattened(aside.source, row);
         if op == Op::Delete && trusted {
             self.avro_before(image, row, &mut found.1)?;
-            self.table.before.close().map_err(too_large)?;
+            self.close_before(row, &found.1)?;
         } else if op == Op::Delete
             && let Some(verdict) = self.avro_key_row(record, Some(image), row, &mut found.0)?
         {

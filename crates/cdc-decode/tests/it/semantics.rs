@@ -240,6 +240,23 @@ fn a_complete_before_image_is_taken_where_the_feed_or_the_connector_says_so() {
 }
 
 #[test]
+fn a_before_image_with_a_value_that_was_not_sent_is_none() {
+    let mut full = table();
+    full.replica_identity = ReplicaIdentity::Full;
+    let (row, partly) =
+        (json!({"id": 5, "title": "t", "body": "b"}), json!({"id": 5, "title": "t", "body": "__debezium_unavailable_value"}));
+    let changes = [
+        event(0, None, Some(&envelope("u", &partly, &row, &postgres(10)))),
+        event(1, None, Some(&envelope("u", &row, &partly, &postgres(11)))),
+        event(2, Some(&json!({"id": 5})), Some(&envelope("d", &partly, &NULL, &postgres(12)))),
+    ];
+    let decoded = decode(&full, &changes);
+    assert_eq!(cells(&decoded.batch, "_before"), ["∅", "{id: 5, title: t, body: b}", "∅"]);
+    assert_eq!(cells(&decoded.batch, "_unavailable"), ["∅", "[body]", "[body]"]);
+    assert_eq!(cells(&decoded.batch, "title"), ["t"; 3]);
+}
+
+#[test]
 fn an_update_shows_by_a_value_it_sets_to_null_that_before_images_are_complete() {
     let mut decoder = Decoder::new(&table()).unwrap();
     let key = json!({"id": 5});

@@ -11,6 +11,7 @@ mod field_debezium;
 mod field_merge;
 mod lost;
 mod model_laws;
+mod pictures;
 mod queries;
 mod races;
 mod regression;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tributary_specs::{Column, ColumnSelection, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, ReplicaIdentity, SilverSpec, TableName};
 use tributary_testkit::oracle::{Event, IgnoreNulls, Kind, Model, Row};
-use tributary_testkit::strategy::{DeliveryPlan, History, SourceTable, bronze_frame, delivery, shuffle, source_history};
+use tributary_testkit::strategy::{ChangeKind, DeliveryPlan, History, SourceTable, bronze_frame, delivery, shuffle, source_history};
 use tributary_testkit::{Controls, Frame, Law, Tried, Value};
 
 use crate::world::{SCD2, World, block_on, feed, feed_replays_to_the_table, sorted, source, spec, target, vectors};
@@ -150,6 +150,39 @@ fn law_current_rows_are_those_of_all_events() {
         let model = case.model();
         let expected = model.scd1(&case.events());
         as_case(block_on(compare(Controls::none(), &case.dataset(MergePolicy::ScdType1), &case, &columns(&model, &[]), expected)))
+    });
+}
+
+/// Histories whose before-images are whole, stamped by a clock that no two changes of a row share; some updates are lost on the way.
+pub fn pictured(plans: impl Strategy<Value = DeliveryPlan>) -> impl Strategy<Value = Delivered> {
+    let tables = (1..4i32, any::<bool>(), proptest::bool::weighted(0.2)).prop_map(|(partitions, key_changes, truncates)| {
+        let clock = SourceTable { clock_counts: true, clock_steps_back: false, ..SourceTable::customers() };
+        SourceTable { partitions, key_changes, truncates, ..clock }
+    });
+    let history = tables.prop_flat_map(|table| source_history(table, 60));
+    let lost = vec(proptest::bool::weighted(0.15), 1..20);
+    let table = (any::<bool>(), proptest::bool::weighted(0.8));
+    (history, lost, plans, table).prop_map(|(mut history, lost, plan, (vectors, feed))| {
+        let mut is_lost = lost.into_iter().cycle();
+        history.changes.retain(|change| change.kind != ChangeKind::Update || is_lost.next() == Some(false));
+        Delivered { history, plan, order: Order::Stamp, memory_limit: 64 << 20, vectors, feed }
+    })
+}
+
+pub fn with_unique_sequence(mut dataset: SilverSpec) -> SilverSpec {
+    dataset.properties.insert(tributary_specs::SEQUENCE_UNIQUE.to_owned(), "true".to_owned());
+    dataset
+}
+
+#[test]
+fn law_the_feed_is_the_difference_of_versions_also_where_events_say_what_rows_were() {
+    Law::new("pictures before changes").within(BUDGET).holds(&pictured(plans()), |case, tried| {
+        let batches = case.batches();
+        count(&case, &batches, tried);
+        let model = case.model();
+        let expected = model.scd1(&case.events());
+        let dataset = with_unique_sequence(case.dataset(MergePolicy::ScdType1));
+        as_case(block_on(compare(Controls::none(), &dataset, &case, &columns(&model, &[]), expected)))
     });
 }
 

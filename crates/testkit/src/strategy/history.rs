@@ -168,6 +168,7 @@ impl Source {
 
     fn execute(&mut self, statement: Statement) {
         self.now += 1;
+        self.clock += i128::from(self.table.clock_counts);
         match statement {
             Statement::Write { key, values, mask } => self.write(key, &values, mask),
             Statement::Delete { key } => {

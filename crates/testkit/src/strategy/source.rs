@@ -25,6 +25,8 @@ pub struct SourceTable {
     pub rereads: bool,
     /// Whether the clock that stamps rows sometimes goes back.
     pub clock_steps_back: bool,
+    /// Whether that clock goes on with every change, so that no two pictures of a row have one stamp.
+    pub clock_counts: bool,
 }
 
 /// A column of a source table.
@@ -69,6 +71,7 @@ impl SourceTable {
             truncates: true,
             rereads: true,
             clock_steps_back: false,
+            clock_counts: false,
         }
     }
 
