@@ -28,10 +28,7 @@ impl Rewriter<'_> {
         if *uses_odbc_syntax || !matches!(parameters, FunctionArguments::None) {
             return refuse("this form");
         }
-        let meaning = match name.0.as_slice() {
-            [part] if part.as_ident().is_some() => self.meaning(&written),
-            _ => Meaning::Unknown,
-        };
+        let meaning = self.meaning(&written, name.0.len() == 1 && name.0[0].as_ident().is_some(), span)?;
         let is_ordered = matches!(written.as_str(), "percentile_cont" | "percentile_disc" | "listagg" | "string_agg");
         if !within_group.is_empty() && !is_ordered {
             return refuse("WITHIN GROUP");
@@ -93,7 +90,7 @@ impl Rewriter<'_> {
             Meaning::Refused(hint) => Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
             Meaning::Unknown => {
                 let mut known: Vec<&str> = functions::names().collect();
-                known.extend(self.own.iter().map(String::as_str));
+                known.extend(self.own.iter().flat_map(|own| [own.as_str(), own.rsplit('.').next().unwrap_or(own)]));
                 let hint =
                     tributary_fault::nearest(&written, known.iter().copied()).map(|name| format!("the nearest known name is `{name}`"));
                 Err(Error::Refused { what: format!("the function `{written}`"), hint, span: crate::error::position(span) })
@@ -101,11 +98,24 @@ impl Rewriter<'_> {
         }
     }
 
-    /// What the function of this name, in lower case, is: one of the program's own, or the dialect's.
-    fn meaning<'r>(&'r self, written: &str) -> Meaning<'r> {
-        match self.own.iter().find(|own| own.to_lowercase() == written) {
-            Some(own) => Meaning::Same { name: own, least: 0, most: usize::MAX, of_row: false },
-            None => functions::meaning(written),
+    /// What the function of this name, in lower case, is: one of the program's own, the dialect's, or one that people made, which may
+    /// be called by its last parts where only one is called so.
+    fn meaning<'r>(&'r self, written: &str, is_plain: bool, span: Span) -> Result<Meaning<'r>, Error> {
+        let same = |name: &'r str| Meaning::Same { name, least: 0, most: usize::MAX, of_row: false };
+        if let Some(own) = self.own.iter().find(|own| own.to_lowercase() == written) {
+            return Ok(same(own));
+        }
+        if is_plain && !matches!(functions::meaning(written), Meaning::Unknown) {
+            return Ok(functions::meaning(written));
+        }
+        let ends = |own: &&String| own.to_lowercase().strip_suffix(written).is_some_and(|before| before.ends_with('.'));
+        match self.own.iter().filter(ends).collect::<Vec<_>>().as_slice() {
+            [] => Ok(Meaning::Unknown),
+            [one] => Ok(same(one)),
+            several => {
+                let candidates = several.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+                Err(Error::Ambiguous { name: written.to_owned(), candidates, span: crate::error::position(span) })
+            }
         }
     }
 

@@ -25,6 +25,7 @@ mod alias;
 mod ast;
 mod calendar;
 mod calls;
+mod change;
 mod convert;
 mod ddl;
 mod decimal;
@@ -44,8 +45,11 @@ mod recorded;
 mod rewrite;
 mod rounding;
 mod scope;
+mod script;
 mod session;
 mod shortest;
+mod sql_function;
+mod statement;
 mod substring;
 mod sum;
 mod tables;
@@ -53,17 +57,26 @@ mod tables;
 mod tests;
 mod text;
 mod times;
+mod type_name;
 mod types;
 mod unfold;
 mod uses;
 mod value;
 mod words;
 
+pub use change::{CLAUSE, Change, FILE, Insert, ROW, RowAction, RowChange, Target, after, before};
 pub use error::Error;
 pub use functions::{Determinism, determinism};
-pub use session::{prepare, run_as};
+pub use script::{Piece, pieces};
+pub use session::{current_user, prepare, run_as, run_in_groups};
+pub use sql_function::{SqlFunction, names};
+pub use statement::{
+    Alteration, CreateFunction, CreateTable, Described, Grant, Key, Kind, Name, Parameter, Privilege, Securable, Shown, Statement,
+    only_statement,
+};
 pub use tables::{Missing, Source, Tables, choose};
 pub use text::{Text, expression};
+pub use type_name::{quoted_name, type_name};
 pub use uses::{Point, Read, TableUse};
 pub use words::{without_values, words, words_without_values};
 

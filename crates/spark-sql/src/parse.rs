@@ -8,7 +8,7 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWi
 use crate::Error;
 
 /// Words, signs and blanks of a text at most.
-const TOKENS_MAX: usize = 50_000;
+pub(crate) const TOKENS_MAX: usize = 50_000;
 
 /// The parts of a dotted name as it stands in a text, back-quotes taken off.
 pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
@@ -18,8 +18,13 @@ pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
 
 /// One query, or an `EXPLAIN` of one.
 pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
+    one(tokens(text)?)
+}
+
+/// One query, or an `EXPLAIN` of one, of these words.
+pub(crate) fn one(tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
     let statements =
-        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens(text)?).parse_statements().map_err(|error| syntax(&error))?;
+        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
     let mut statements = statements.into_iter();
     match (statements.next(), statements.next()) {
         (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),
@@ -65,7 +70,7 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     Ok(tokens)
 }
 
-fn syntax(error: &dyn std::fmt::Display) -> Error {
+pub(crate) fn syntax(error: &dyn std::fmt::Display) -> Error {
     let text = error.to_string();
     Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
 }

@@ -1,7 +1,9 @@
 //! The context in which rewritten texts are planned.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
+use tributary_lake::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::common::config::Dialect;
@@ -33,12 +35,59 @@ pub fn prepare(context: &SessionContext) {
     told.for_each(|function| context.register_udf(function));
     functions::register(context);
     context.register_udf(CurrentUser::function(None));
+    context.register_udf(IsMember::function(&[]));
     context.register_udaf(sum::function());
 }
 
 /// Says who runs the texts of a context: what `current_user()` answers. Without it, a text that asks is refused.
 pub fn run_as(context: &SessionContext, user: &str) {
-    context.register_udf(CurrentUser::function(Some(user)));
+    context.register_udf(current_user(user));
+}
+
+/// The function that [`run_as`] registers, for contexts that others make.
+pub fn current_user(user: &str) -> ScalarUDF {
+    CurrentUser::function(Some(user))
+}
+
+/// Says of which groups that person is. Without it, `is_account_group_member('g')` is false of every group: nobody is known to be of any.
+pub fn run_in_groups(context: &SessionContext, groups: &[String]) {
+    context.register_udf(IsMember::function(groups));
+}
+
+/// `is_account_group_member(group)`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct IsMember {
+    groups: Vec<String>,
+    signature: Signature,
+}
+
+impl IsMember {
+    fn function(groups: &[String]) -> ScalarUDF {
+        let signature = Signature::exact(vec![DataType::Utf8], Volatility::Stable);
+        ScalarUDF::from(Self { groups: groups.to_vec(), signature })
+    }
+}
+
+impl ScalarUDFImpl for IsMember {
+    fn name(&self) -> &str {
+        "is_account_group_member"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let given: Vec<ArrayRef> = ColumnarValue::values_to_arrays(&arguments.args)?;
+        let [group] = given.as_slice() else { return Err(DataFusionError::Internal("one group is asked for".to_owned())) };
+        let is_of = |group: &str| self.groups.iter().any(|known| known == group);
+        let answers: BooleanArray = group.as_string::<i32>().iter().map(|group| group.map(is_of)).collect();
+        Ok(ColumnarValue::Array(Arc::new(answers)))
+    }
 }
 
 /// `current_user()`.

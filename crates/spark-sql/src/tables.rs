@@ -58,6 +58,13 @@ impl Source {
         Self { registered: read.describe(&format!("{catalogue}.{name}")), names, columns: columns.collect(), provider }
     }
 
+    /// What a text reads that is no table of a catalogue; `registered` tells it from every other.
+    pub(crate) fn of_text(registered: &str, names: Vec<String>, provider: Arc<dyn TableProvider>) -> Self {
+        let schema = provider.schema();
+        let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
+        Self { registered: registered.to_owned(), names, columns: columns.collect(), provider }
+    }
+
     /// The same without the columns that a text may not name.
     #[must_use]
     pub fn hiding(mut self, hidden: impl Fn(&str) -> bool) -> Self {
@@ -70,6 +77,13 @@ impl Tables {
     /// Says what a use stands for.
     pub fn put(&mut self, used: TableUse, found: Result<Source, Missing>) {
         self.found.insert(used, found);
+    }
+
+    /// Says which table a change of rows is of.
+    pub fn put_target(&mut self, names: [&str; 3], provider: Arc<dyn TableProvider>) {
+        let used = TableUse { parts: vec!["__target".to_owned()], read: Read::Latest };
+        let names = names.map(str::to_owned).to_vec();
+        self.found.insert(used, Ok(Source::of_text("rows that are changed", names, provider)));
     }
 
     /// What a use stands for.

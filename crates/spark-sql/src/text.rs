@@ -5,7 +5,7 @@ use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::datafusion::sql::parser::Statement;
-use tributary_lake::datafusion::sql::sqlparser::ast::{ExprWithAlias, Spanned, Statement as Parsed};
+use tributary_lake::datafusion::sql::sqlparser::ast::{ExprWithAlias, Query, Spanned, Statement as Parsed};
 
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
@@ -31,7 +31,16 @@ impl Text {
     /// [`Error::Syntax`] with line and column, [`Error::Refused`] for another statement, [`Error::Argument`] for a version or an
     /// instant that cannot be read.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let statement = parse::statement(text)?;
+        Self::of(parse::statement(text)?)
+    }
+
+    /// A query that has been read.
+    pub(crate) fn of_query(query: Box<Query>) -> Result<Self, Error> {
+        Self::of(Parsed::Query(query))
+    }
+
+    /// A statement that has been read.
+    pub(crate) fn of(statement: Parsed) -> Result<Self, Error> {
         let levels = match depth::levels(&statement) {
             Ok(levels) => levels,
             Err(error) => {
@@ -58,6 +67,19 @@ impl Text {
     /// Every table it uses, names of `WITH` included.
     pub fn uses(&self) -> &[TableUse] {
         &self.uses
+    }
+
+    /// The same, made of a text that is at least so deep.
+    pub(crate) fn deepened(self, levels: usize) -> Self {
+        Self { levels: self.levels.max(levels), ..self }
+    }
+
+    /// Its query, where it is one.
+    pub(crate) fn as_query_mut(&mut self) -> Option<&mut Query> {
+        match &mut self.statement {
+            Parsed::Query(query) => Some(query),
+            _ => None,
+        }
     }
 
     /// Plans it in a context that [`crate::prepare`] made ready. Functions of `own` are called as they are registered.

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, Statement, TableFactor, TableFunctionArgs, TableVersion, TypedString, Value,
-    Visit, Visitor,
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, Spanned, TableFactor, TableFunctionArgs, TableVersion, TypedString, Value, Visit,
+    Visitor,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -69,7 +69,7 @@ impl Read {
 }
 
 /// Every use of a table, names of common table expressions included.
-pub(crate) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
+pub(crate) fn collect(part: &impl Visit) -> Result<Vec<TableUse>, Error> {
     struct Collector(Vec<TableUse>);
     impl Visitor for Collector {
         type Break = Error;
@@ -84,7 +84,7 @@ pub(crate) fn collect(statement: &Statement) -> Result<Vec<TableUse>, Error> {
         }
     }
     let mut collector = Collector(Vec::new());
-    match statement.visit(&mut collector) {
+    match part.visit(&mut collector) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(collector.0),
     }

@@ -6,7 +6,7 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::own::Kind::{Any, Number};
 use super::own::{Arguments, Gives, Own, column};
-use super::{Entry, Rewrite, engine_row, own, refused, rewritten, within_a_query};
+use super::{Entry, Rewrite, engine_row, of_the_moment, own, refused, rewritten, within_a_query};
 use crate::convert::{self, real, word};
 use crate::value::{Value, build, canonical, list_type, map_type, read};
 
@@ -49,7 +49,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     refused(&["monotonically_increasing_id", "spark_partition_id", "input_file_name"], "it tells of files and tasks of another engine"),
     refused(&["version", "current_catalog", "current_schema", "current_database"], "it tells of another engine"),
     refused(&["reflect", "java_method", "try_reflect"], "there is no Java here"),
-    refused(&["is_account_group_member", "is_member"], "groups are not known to this release"),
+    of_the_moment(&["is_account_group_member", "is_member"], "is_account_group_member", 1, 1),
 ];
 
 /// The type that values of all these types are brought to.

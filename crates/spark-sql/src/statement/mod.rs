@@ -1,0 +1,198 @@
+//! Statements besides queries: what is created, described, granted and changed. Reading them is all that happens here; whoever has a
+//! lake executes them.
+
+mod change;
+mod create;
+mod cursor;
+mod govern;
+mod show;
+
+use self::cursor::Cursor;
+use crate::script::Piece;
+use crate::text::Text;
+use crate::{Change, Error};
+
+pub use self::create::{Alteration, CreateFunction, CreateTable, Key, Parameter};
+pub use self::govern::{Grant, Privilege, Securable};
+pub use self::show::{Described, Shown};
+
+/// A name as it is written, one to three parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    /// The parts, quotes taken off.
+    pub parts: Vec<String>,
+    /// Line and column where it stands.
+    pub span: Option<(u64, u64)>,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.parts.join("."))
+    }
+}
+
+/// What can be created, dropped, described and granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `CATALOG`.
+    Catalogue,
+    /// `SCHEMA`, `DATABASE`.
+    Schema,
+    /// `TABLE`, and what is kept like one.
+    Table,
+    /// `FUNCTION`.
+    Function,
+}
+
+/// One statement.
+#[derive(Debug, Clone)]
+pub enum Statement {
+    /// A query, or an `EXPLAIN` of one.
+    Query(Box<Text>),
+    /// A definition of a pipeline: streaming tables, materialized views, flows, and what `SET` says to them.
+    Pipeline,
+    /// `INSERT`, `UPDATE`, `DELETE`, `MERGE`.
+    Change(Change),
+    /// `CREATE CATALOG | SCHEMA`.
+    CreateSpace {
+        /// Which of the two.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+        /// `COMMENT`.
+        comment: Option<String>,
+    },
+    /// `CREATE TABLE`.
+    CreateTable(Box<CreateTable>),
+    /// `CREATE FUNCTION`.
+    CreateFunction(CreateFunction),
+    /// `DROP …`.
+    Drop {
+        /// What.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
+    /// `ALTER TABLE …`.
+    Alter {
+        /// The table.
+        table: Name,
+        /// What becomes of it.
+        alteration: Alteration,
+    },
+    /// `COMMENT ON kind name IS text`.
+    Comment {
+        /// Of what.
+        kind: Kind,
+        /// Its name.
+        name: Name,
+        /// The text; none takes it away.
+        text: Option<String>,
+    },
+    /// `GRANT`.
+    Grant(Grant),
+    /// `REVOKE`.
+    Revoke(Grant),
+    /// `SHOW GRANTS`.
+    ShowGrants {
+        /// Whose; none = everybody's.
+        principal: Option<String>,
+        /// On what; none = on everything.
+        on: Option<Securable>,
+    },
+    /// `DESCRIBE …`.
+    Describe(Described),
+    /// `SHOW …`.
+    Show(Shown),
+    /// `USE CATALOG c`.
+    UseCatalogue(Name),
+    /// `USE [SCHEMA] s`, `USE c.s`.
+    UseSchema(Name),
+}
+
+impl Statement {
+    /// Reads one statement.
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] with line and column, [`Error::Refused`] for a statement or clause that is not executed.
+    ///
+    /// ```
+    /// use tributary_spark_sql::{Statement, pieces};
+    ///
+    /// let pieces = pieces("CREATE SCHEMA IF NOT EXISTS prod.bronze; SELECT 1; CREATE OR REFRESH STREAMING TABLE t;")?;
+    /// let read = pieces.iter().map(Statement::parse).collect::<Result<Vec<_>, _>>()?;
+    /// assert!(matches!(read[..], [Statement::CreateSpace { .. }, Statement::Query(_), Statement::Pipeline]));
+    /// # Ok::<(), tributary_spark_sql::Error>(())
+    /// ```
+    pub fn parse(piece: &Piece) -> Result<Self, Error> {
+        let mut cursor = Cursor::new(piece);
+        let statement = match cursor.word(0).as_deref() {
+            Some("CREATE") => create::create(&mut cursor)?,
+            Some("APPLY") if cursor.sees(&["APPLY", "CHANGES"]) => return Ok(Self::Pipeline),
+            Some("AUTO") if cursor.sees(&["AUTO", "CDC"]) => return Ok(Self::Pipeline),
+            Some("SET") => return Ok(Self::Pipeline),
+            Some("DROP") => create::drop(&mut cursor)?,
+            Some("ALTER") => create::alter(&mut cursor)?,
+            Some("COMMENT") => create::comment(&mut cursor)?,
+            Some("GRANT") => govern::grant(&mut cursor)?,
+            Some("REVOKE") => govern::revoke(&mut cursor)?,
+            Some("DESCRIBE" | "DESC") => show::describe(&mut cursor)?,
+            Some("SHOW") => show::show(&mut cursor)?,
+            Some("USE") => show::use_of(&mut cursor)?,
+            Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => Self::Change(change::change(&mut cursor)?),
+            Some(word) if !QUERIES.contains(&word) => return Err(unknown(&cursor, word)),
+            _ => return Text::of(crate::parse::one(piece.tokens.clone())?).map(Box::new).map(Self::Query),
+        };
+        cursor.end()?;
+        Ok(statement)
+    }
+
+    /// Whether it only reads.
+    pub fn only_reads(&self) -> bool {
+        use Statement as S;
+        matches!(self, S::Query(_) | S::ShowGrants { .. } | S::Describe(_) | S::Show(_) | S::UseCatalogue(_) | S::UseSchema(_))
+    }
+}
+
+/// Words with which a query begins.
+const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "FROM", "TABLE", "EXPLAIN"];
+
+/// Words with which a statement begins.
+const STATEMENTS: &[&str] = &[
+    "ALTER", "APPLY", "AUTO", "COMMENT", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "GRANT", "INSERT", "MERGE", "REVOKE", "SELECT",
+    "SHOW", "UPDATE", "USE", "VALUES", "WITH",
+];
+
+fn unknown(cursor: &Cursor<'_>, word: &str) -> Error {
+    let hint = match word {
+        "OPTIMIZE" | "VACUUM" | "ANALYZE" => "maintenance is a command of its own".to_owned(),
+        "REFRESH" => "a run refreshes: `tributary run`, or the definition itself in this text".to_owned(),
+        "TRUNCATE" => "say DELETE FROM without WHERE".to_owned(),
+        "DENY" => "what is not granted is denied: say REVOKE".to_owned(),
+        "COPY" | "LOAD" => "a feed reads files: STREAM read_files(…)".to_owned(),
+        "EXEC" | "EXECUTE" | "CALL" | "BEGIN" | "DECLARE" => "there are no procedures".to_owned(),
+        _ => match tributary_fault::nearest(word, STATEMENTS.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "a statement begins with SELECT, CREATE, INSERT, MERGE, GRANT, SHOW, DESCRIBE or another of the page of statements"
+                .to_owned(),
+        },
+    };
+    cursor.refused(format!("the statement {word}"), hint)
+}
+
+/// One statement of a text that has only one.
+///
+/// # Errors
+/// As [`Statement::parse`]; [`Error::Refused`] for a second statement.
+pub fn only_statement(text: &str) -> Result<Statement, Error> {
+    let pieces = crate::pieces(text)?;
+    match pieces.as_slice() {
+        [] => Err(Error::Syntax { reason: "it is empty".to_owned() }),
+        [one] => Statement::parse(one),
+        [_, second, ..] => Err(Error::Refused { what: "a second statement".to_owned(), hint: None, span: Some(second.place()) }),
+    }
+}
