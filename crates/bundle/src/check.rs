@@ -21,6 +21,11 @@ pub(crate) fn check(root: &Node, stage: Stage, faults: &mut Faults) {
     Check { stage, fresh: stage == Stage::Written, faults }.object(root, &ROOT, "");
 }
 
+/// Checks a file that is complete by itself against what it may hold.
+pub(crate) fn check_as(root: &Node, object: &'static Object, faults: &mut Faults) {
+    Check { stage: Stage::Resolved, fresh: true, faults }.object(root, object, "");
+}
+
 struct Check<'a> {
     stage: Stage,
     /// Whether what is looked at has not been looked at before: as it is written, or come out of a reference.
@@ -109,7 +114,8 @@ impl Check<'_> {
         if self.stage == Stage::Resolved && !path.starts_with("targets.") {
             for key in object.needed.iter().filter(|key| node.get(key).is_none()) {
                 let at = map.get(*key).map_or(node.at, |entry| entry.key_at);
-                self.faults.error(at, Error::Missing { parent: format!("`{path}`"), key });
+                let parent = if path.is_empty() { "the root".to_owned() } else { format!("`{path}`") };
+                self.faults.error(at, Error::Missing { parent, key });
             }
         }
     }

@@ -269,9 +269,7 @@ impl Action {
             Self::Notebook { path, .. } if !is_sql(path) => Some("of notebooks only those in SQL are run".to_owned()),
             Self::ForEach { task, .. } => task.action.not_run(),
             Self::Other { task_kind, .. } if task_kind == "sql_task" => of_workspace("the query, alert or dashboard"),
-            Self::Other { .. } => {
-                Some("run here are pipeline, SQL, notebook (in SQL), condition, for-each and run-job tasks".to_owned())
-            }
+            Self::Other { .. } => Some("run here are pipeline, SQL, notebook (in SQL), condition, for-each and run-job tasks".to_owned()),
             Self::Pipeline { .. } | Self::SqlFile { .. } | Self::Notebook { .. } | Self::Condition { .. } | Self::RunJob { .. } => None,
         }
     }

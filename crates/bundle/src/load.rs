@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tributary_pipeline_sql::{Construct, portability_of_bundles};
 
 use crate::bundle::{Bundle, Dataset};
 use crate::check::Stage;
@@ -55,6 +56,8 @@ pub struct Loaded {
     pub faults: Vec<Fault>,
     /// What a person should know of the SQL: old spellings, meanings that differ from the platform's.
     pub notes: Vec<Note>,
+    /// What is not the same on every platform.
+    pub constructs: Vec<Construct>,
 }
 
 /// Something a person should know, and where it stands.
@@ -94,13 +97,17 @@ pub fn load(path: &Path, target: Option<&str>, variables: &BTreeMap<String, Stri
 pub fn load_with(path: &Path, options: &Options) -> Loaded {
     let mut files = Files::default();
     let mut faults = Faults::default();
-    let (bundle, mut notes) = read(path, options, &mut files, &mut faults).unwrap_or_default();
+    let read = read(path, options, &mut files, &mut faults).unwrap_or_default();
+    let Loaded { bundle, mut notes, mut constructs, .. } = read;
     notes.sort_by(|a, b| (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message)));
     notes.dedup();
-    Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes }
+    constructs.sort_by(|a, b| (&a.place.file, a.place.line, a.place.column).cmp(&(&b.place.file, b.place.line, b.place.column)));
+    constructs.dedup();
+    Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes, constructs }
 }
 
-fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<(Bundle, Vec<Note>)> {
+/// The bundle, and what is to be said of it that is no mistake.
+fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<Loaded> {
     let nowhere = |files: &mut Files, faults: &mut Faults, error: Error| {
         let shown = path.to_string_lossy().into_owned();
         let number = files.add(File { relative: String::new(), shown, text: String::new(), lines: Vec::new() });
@@ -182,25 +189,29 @@ fn fill(root: &mut Node, chosen: &dyn Fn(&str) -> bool, files: &Files, budget: &
     filled.into_iter().for_each(|(key, node)| root.set(&key, node));
 }
 
-fn bundle(
-    root: &Node,
-    target: String,
-    options: &Options,
-    folder: &mut Folder,
-    files: &mut Files,
-    faults: &mut Faults,
-) -> (Bundle, Vec<Note>) {
+fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, files: &mut Files, faults: &mut Faults) -> Loaded {
     let shown = folder.shown().to_string_lossy().into_owned();
     let mut sources = Sources::new(folder, files);
     jobs::check_all(root, &mut sources, faults);
     let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, &sources, faults)).unwrap_or_default();
     let run_as = root.get("run_as").and_then(principal);
-    let (mut pipelines, mut datasets, mut notes) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut pipelines, mut datasets, mut notes, mut constructs) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+    let [of_feeds, of_pipelines] = portability_of_bundles();
+    for (feed, at) in &feeds {
+        constructs.push(Construct {
+            rule: of_feeds,
+            dataset: Some(feed.table.to_string()),
+            which: None,
+            place: sources.files().place(*at),
+        });
+    }
     for (key, entry) in resources::of_kind(root, "pipelines") {
         let mut pipeline = pipelines::read(key, &entry.node, &mut sources, faults);
         pipeline.parameters.extend(options.parameters.clone());
         pipeline.run_as = pipeline.run_as.or_else(|| run_as.clone());
         let read = sql::read(&pipeline, &mut sources, faults);
+        constructs.push(Construct { rule: of_pipelines, dataset: None, which: None, place: sources.files().place(entry.key_at) });
+        constructs.extend(read.constructs);
         if let Some(lowered) = read.lowered {
             let (spec, catalog) = sql::with_feeds(lowered, &feeds, sources.files(), faults);
             pipeline.catalog = pipeline.catalog.or(catalog);
@@ -239,5 +250,5 @@ fn bundle(
         datasets,
         resolved: root.to_json(),
     };
-    (bundle, notes)
+    Loaded { bundle, notes, constructs, ..Loaded::default() }
 }

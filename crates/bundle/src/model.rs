@@ -2,6 +2,7 @@
 
 pub(crate) mod job;
 pub(crate) mod pipeline;
+pub(crate) mod trials;
 
 use Kind::{Any, Choice, Flag, List, Map, Object as Of, Text, Whole};
 

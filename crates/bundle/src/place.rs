@@ -1,5 +1,7 @@
 //! Where in which file something stands.
 
+use tributary_specs::Place;
+
 /// A place in one of the files that were read: its number in [`Files`], line and column from 1, columns in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct At {
@@ -80,6 +82,11 @@ impl Files {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// The same place by the file's name in messages.
+    pub fn place(&self, at: At) -> Place {
+        Place { file: self.shown(at.file).to_owned(), line: at.line as usize, column: at.column as usize }
     }
 
     /// `file:line` of a place.

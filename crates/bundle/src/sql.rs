@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tributary_fault::Fault as _;
-use tributary_pipeline_sql::{DatasetName, Definition, Flow, FlowAction, Lowered, Parsed, SqlFile, parse};
+use tributary_pipeline_sql::{Construct, DatasetName, Definition, Flow, FlowAction, Lowered, Parsed, SqlFile, parse};
 use tributary_specs::{Place, SourceFeed, Step, TableName};
 
 use crate::bundle::Dataset;
@@ -24,6 +24,8 @@ pub(crate) struct Read {
     pub lowered: Option<Lowered>,
     /// Clauses that hide data from people and are not executed.
     pub unprotected: Vec<Note>,
+    /// What is not the same on every platform.
+    pub constructs: Vec<Construct>,
 }
 
 /// Reads the files of a pipeline with its parameters; names without catalogue or schema are its own.
@@ -58,6 +60,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
         faults.warning(at(files, &clause.place), error);
     }
     let shown = |place: &Place| files.shown(at(files, place).file).to_owned();
+    let placed = |place: &Place| Place { file: shown(place), ..place.clone() };
     let note = |place: &Place, kind: &str, message: String| Note {
         file: shown(place),
         line: place.line,
@@ -78,6 +81,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
             .unprotected()
             .map(|hidden| note(&hidden.place, "unprotected", format!("{}: {}", hidden.clause, hidden.reason)))
             .collect(),
+        constructs: parsed.constructs.iter().map(|construct| Construct { place: placed(&construct.place), ..construct.clone() }).collect(),
     }
 }
 
@@ -195,14 +199,15 @@ pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loa
     }
     let parsed = parse(&texts, parameters, &tributary_pipeline_sql::Options::default());
     let read = taken(&parsed, None, &files, &mut faults);
-    let mut loaded = Loaded { files: files.names(), notes: read.notes, ..Loaded::default() };
+    let mut loaded = Loaded { files: files.names(), notes: read.notes, constructs: read.constructs, ..Loaded::default() };
     loaded.bundle.datasets = read.datasets;
     if let Some(lowered) = read.lowered.filter(|_| whole) {
         let (spec, catalog) = with_feeds(lowered, &[], &files, &mut faults);
         let key = paths.first().and_then(|path| path.file_stem()).map_or("sql".to_owned(), |name| name.to_string_lossy().into_owned());
         let spec = tributary_specs::Pipeline { name: key.clone(), ..spec };
         let unprotected = read.unprotected;
-        let pipeline = Pipeline { files: loaded.files.clone(), catalog, parameters: parameters.clone(), unprotected, ..Pipeline::new(key, spec) };
+        let pipeline =
+            Pipeline { files: loaded.files.clone(), catalog, parameters: parameters.clone(), unprotected, ..Pipeline::new(key, spec) };
         loaded.bundle.pipelines.insert(pipeline.key.clone(), pipeline);
     }
     loaded.faults = faults.sorted(&files);

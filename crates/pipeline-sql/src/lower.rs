@@ -82,10 +82,33 @@ struct Lowering<'a> {
     rendered: usize,
 }
 
-/// What writes the rows of a streaming table.
-enum Writer<'a> {
-    Query(&'a Query),
+/// What writes rows of a streaming table: the query of its definition, or a flow.
+struct Writer<'a> {
+    /// The flow's name; none = the table's.
+    name: Option<&'a str>,
+    once: bool,
+    place: &'a Place,
+    action: Action<'a>,
+}
+
+/// What a writer does.
+enum Action<'a> {
+    Append(&'a Query),
     Changes(&'a crate::parsed::AutoCdc),
+}
+
+impl<'a> Writer<'a> {
+    fn query(&self) -> &'a Query {
+        match &self.action {
+            Action::Append(query) => query,
+            Action::Changes(body) => &body.source,
+        }
+    }
+
+    /// The function that it reads files or topics by.
+    fn call(&self) -> Option<(&'a crate::query::Read, &'a crate::call::Call)> {
+        self.query().reads.iter().find_map(|read| Some((read, read.call.as_ref()?)))
+    }
 }
 
 impl Lowering<'_> {
@@ -113,11 +136,14 @@ impl Lowering<'_> {
         match definition.kind {
             Kind::View => self.view(definition),
             Kind::MaterializedView => self.gold(definition),
-            Kind::StreamingTable => match only_writer(defined, self.graph, at, definition, self.report) {
-                Some(Writer::Query(query)) => self.rows(definition, query),
-                Some(Writer::Changes(body)) => self.changes(at, definition, body),
-                None => {}
-            },
+            Kind::StreamingTable => {
+                let writers = writers(defined, self.graph, at, definition);
+                match writers.first().map(|writer| &writer.action) {
+                    Some(Action::Append(_)) => self.rows(definition, &writers),
+                    Some(Action::Changes(body)) => self.changes(at, definition, body, &writers),
+                    None => {}
+                }
+            }
         }
     }
 
@@ -166,7 +192,7 @@ impl Lowering<'_> {
         let tables = pipeline.datasets().into_iter().map(|dataset| dataset.table);
         let defined = self.defined.datasets.iter().map(|dataset| table_of(&dataset.name));
         let made: BTreeSet<TableName> = tables.chain(defined).map(|table| table.folded()).collect();
-        let sources = pipeline.silver.iter().flat_map(|spec| &spec.sources).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
+        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
         let mut external: BTreeMap<TableName, TableName> = BTreeMap::new();
         for source in sources {
             let folded = source.folded();
@@ -218,26 +244,18 @@ enum Meaning {
     Table(TableName),
 }
 
-/// What the flows into a table do, where it is one thing.
-fn only_writer<'a>(defined: &'a Defined, graph: &Graph, at: usize, definition: &'a Definition, report: &mut Report) -> Option<Writer<'a>> {
-    let flows: Vec<_> = graph.flows_into(defined, at).collect();
-    let of = definition.name.to_string();
-    for flow in flows.iter().filter(|flow| flow.once) {
-        let instead = Some("the flow without ONCE, or fill the table before its first run".to_owned());
-        report.fault(&flow.place, &Error::NotExecuted { of: of.clone(), what: "a flow that runs ONCE".to_owned(), instead });
-    }
-    let second = if definition.query.is_some() { flows.first() } else { flows.get(1) };
-    if let Some(second) = second {
-        let instead = Some("one table a source, and a view over them".to_owned());
-        report.fault(&second.place, &Error::NotExecuted { of, what: "a second flow into the table".to_owned(), instead });
-        return None;
-    }
-    match (&definition.query, flows.first()) {
-        (Some(query), _) => Some(Writer::Query(query)),
-        (None, Some(flow)) if !flow.once => Some(match &flow.action {
-            FlowAction::Append(query) => Writer::Query(query),
-            FlowAction::AutoCdc(body) => Writer::Changes(body),
-        }),
-        _ => None,
-    }
+/// What writes a table: its own query first, then the flows, in the order of files and lines.
+fn writers<'a>(defined: &'a Defined, graph: &Graph, at: usize, definition: &'a Definition) -> Vec<Writer<'a>> {
+    let own =
+        definition.query.iter().map(|query| Writer { name: None, once: false, place: &definition.place, action: Action::Append(query) });
+    let flows = graph.flows_into(defined, at).map(|flow| Writer {
+        name: flow.name.as_deref().filter(|name| !name.eq_ignore_ascii_case(&definition.name.name)),
+        once: flow.once,
+        place: &flow.place,
+        action: match &flow.action {
+            FlowAction::Append(query) => Action::Append(query),
+            FlowAction::AutoCdc(body) => Action::Changes(body),
+        },
+    });
+    own.chain(flows).collect()
 }

@@ -5,12 +5,13 @@
 
 pub(crate) mod rules;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use tributary_specs::Place;
 
 use crate::call::{Argument, Call, Value};
-use crate::parsed::{Definition, FlowAction, Kind, NotApplied, Notice};
+use crate::parsed::{DatasetName, Definition, FlowAction, Kind, NotApplied, Notice};
 use crate::query::Query;
 use crate::read::Defined;
 use crate::report::Report;
@@ -130,6 +131,11 @@ pub(crate) fn note(defined: &Defined, report: &mut Report) {
         if let FlowAction::AutoCdc(_) = &flow.action {
             report.uses(flow.place.clone(), &rules::EQUAL_SEQUENCES, Some(&of));
         }
+    }
+    let of_changes = defined.flows.iter().filter(|flow| matches!(flow.action, FlowAction::AutoCdc(_)));
+    let targets: HashSet<&DatasetName> = of_changes.map(|flow| &flow.target).collect();
+    for table in defined.datasets.iter().filter(|table| !table.columns.is_empty() && targets.contains(&table.name)) {
+        report.uses(table.place.clone(), &rules::DECLARED_COLUMNS, Some(&table.name.to_string()));
     }
     let implicit = |notice: &&Notice| notice.kind == "implicit_deletes";
     let places: Vec<Place> = report.notices.iter().filter(implicit).map(|notice| notice.place.clone()).collect();

@@ -29,6 +29,8 @@ pub struct Query {
     /// Tables and views it reads, in the order of the text.
     pub reads: Vec<Read>,
     pub(crate) shape: Shape,
+    /// How the options of its stream have it read.
+    pub(crate) stream_read: tributary_specs::StreamRead,
     /// Bytes of the text in whose place something else is meant, in order.
     pub(crate) edits: Vec<(Range<usize>, String)>,
 }
@@ -138,7 +140,7 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     edits.sort_by_key(|(range, _)| range.start);
     found.sort_by_key(|read: &Read| read.range.start);
     let shape = Shape { metadata, ..shape(&tree) };
-    Some(Query { text, place: cursor.place(), reads: found, shape, edits })
+    Some(Query { text, place: cursor.place(), reads: found, shape, stream_read: plain.stream_read, edits })
 }
 
 /// What the parser says, and at which word.

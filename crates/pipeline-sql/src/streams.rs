@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use tributary_specs::StreamRead;
+
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::literal;
@@ -24,6 +26,8 @@ pub(crate) struct Plain {
     pub(crate) removed: Vec<Range<usize>>,
     /// Words in whose place something else is read.
     pub(crate) replaced: Vec<(Range<usize>, String)>,
+    /// How the options of a stream have it read.
+    pub(crate) stream_read: StreamRead,
     /// Names given by `IDENTIFIER(…)`: where they begin and end.
     pub(crate) identifiers: BTreeMap<usize, Range<usize>>,
 }
@@ -244,23 +248,28 @@ impl Walk<'_> {
         report.not_applied(place, "WATERMARK", Some(self.of), "rows are applied however late they come");
     }
 
-    /// `STREAM t WITH ('k' = 'v')`.
+    /// `STREAM t WITH ('k' = 'v')`, `WITH (SKIPCHANGECOMMITS)`.
     fn options(&mut self, report: &mut Report) {
         let place = self.cursor.place();
-        match self.cursor.closing(self.cursor.at + 1) {
-            Some(close) => {
-                report.uses(place.clone(), &rules::STREAM_OPTIONS, Some(self.of));
-                let text = self.cursor.tokens.text(self.cursor.at, close + 1).to_lowercase();
-                if text.contains("skipchangecommits") {
-                    let what = "the stream's option skipChangeCommits".to_owned();
-                    report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead: None });
-                } else {
-                    report.not_applied(place, "WITH (…) of a stream", Some(self.of), "a stream is read from where the last run ended");
+        let Some(close) = self.cursor.closing(self.cursor.at + 1) else {
+            self.cursor.at = self.cursor.end;
+            return;
+        };
+        let text = self.cursor.tokens.text(self.cursor.at + 2, close).to_lowercase();
+        for option in text.split(',') {
+            let (name, value) = option.split_once('=').unwrap_or((option, "true"));
+            let bare = |text: &str| text.trim().trim_matches(['\'', '"', '`']).to_owned();
+            match (bare(name).as_str(), bare(value) == "true") {
+                ("skipchangecommits", true) => self.plain.stream_read = StreamRead::SkipChangeCommits,
+                ("readchangefeed" | "readchangedata", true) => self.plain.stream_read = StreamRead::ChangeFeed,
+                ("skipchangecommits" | "readchangefeed" | "readchangedata", false) => {}
+                (name, _) => {
+                    let reason = format!("{name} does nothing: a stream is read from where the last run ended");
+                    report.not_applied(place.clone(), "WITH (…) of a stream", Some(self.of), &reason);
                 }
-                self.remove(close + 1 - self.cursor.at);
             }
-            None => self.cursor.at = self.cursor.end,
         }
+        self.remove(close + 1 - self.cursor.at);
     }
 
     /// `:name` outside a path into JSON is a parameter.

@@ -7,3 +7,4 @@ mod hostile;
 mod repository;
 mod sql;
 mod targets;
+mod trials;

@@ -94,3 +94,24 @@ fn sql_files_alone_are_a_pipeline_called_after_the_first_path() {
     let unset = load(&[]);
     assert!(!unset.is_sound() && unset.bundle.pipelines.is_empty(), "a name that nobody sets is a mistake");
 }
+
+#[test]
+fn what_is_not_the_same_elsewhere_is_told_with_its_file_and_line() {
+    let folder = bundle("{day: \"2026-11-30\"}");
+    let loaded = folder.load(None);
+    let root = format!("{}/", folder.path().display());
+    let told: Vec<_> =
+        loaded.constructs.iter().map(|told| (told.rule.name, told.place.file.trim_start_matches(&root), told.place.line)).collect();
+    for expected in [
+        ("bundle", "databricks.yml", 5),
+        ("our_feed", "feeds.yml", 2),
+        ("implicit_deletes", "sql/silver/orders.sql", 4),
+        ("apply_changes", "sql/silver/orders.sql", 4),
+        ("or_refresh", "sql/gold/revenue.sql", 1),
+    ] {
+        assert!(told.contains(&expected), "{expected:?} is not among {told:?}");
+    }
+    let files =
+        load_sql(&[std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dlt_pipelines/lakeflow/lakeflow.sql")], &BTreeMap::new());
+    assert!(files.constructs.iter().all(|told| told.place.file.ends_with("lakeflow/lakeflow.sql")), "{:?}", files.constructs);
+}

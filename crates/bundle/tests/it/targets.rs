@@ -321,11 +321,18 @@ fn parameters_of_a_run_go_over_those_of_the_pipeline() {
 #[test]
 fn a_feeds_path_goes_from_its_file_where_it_says_so() {
     let feed = |path: &str| {
-        let feeds = format!("feeds:\n  - name: a\n    table: bronze.a\n    source: {{files: {{path: {path}, format: jsonl}}}}\n    decode: json\n");
-        let folder = Folder::with(&[("databricks.yml", "bundle: {name: t}\ninclude: [feeds/*.yml]\n"), ("feeds/a.yml", &feeds), ("data/a/1.jsonl", "{}")]);
+        let feeds =
+            format!("feeds:\n  - name: a\n    table: bronze.a\n    source: {{files: {{path: {path}, format: jsonl}}}}\n    decode: json\n");
+        let folder = Folder::with(&[
+            ("databricks.yml", "bundle: {name: t}\ninclude: [feeds/*.yml]\n"),
+            ("feeds/a.yml", &feeds),
+            ("data/a/1.jsonl", "{}"),
+        ]);
         let loaded = folder.load(None);
         let path = loaded.bundle.feeds.first().map(|feed| match &feed.source {
-            tributary_specs::Source::Files(files) => files.path.replace(&format!("{}/", folder.path().canonicalize().unwrap().display()), "<bundle>/"),
+            tributary_specs::Source::Files(files) => {
+                files.path.replace(&format!("{}/", folder.path().canonicalize().unwrap().display()), "<bundle>/")
+            }
             other => panic!("{other:?}"),
         });
         (path, folder.faults(&loaded))

@@ -105,10 +105,11 @@ impl Lowering<'_> {
         self.add_feed(feed, definition.into(), definition.place.clone());
     }
 
-    /// A feed of its own for a table that does more with its rows than keep them; gives the feed's table.
-    pub(super) fn own_feed(&mut self, definition: &Definition, call: &Call, place: &Place) -> Option<TableName> {
+    /// A feed of its own for a table that does more with its rows than keep them; gives the feed's table. `flow`: of a further flow.
+    pub(super) fn own_feed(&mut self, definition: &Definition, call: &Call, place: &Place, flow: Option<&str>) -> Option<TableName> {
         let target = table_of(&definition.name);
-        let table = TableName::new(&target.schema, format!("{}_input", target.name));
+        let of_flow = flow.map(|flow| format!("_{flow}")).unwrap_or_default();
+        let table = TableName::new(&target.schema, format!("{}{of_flow}_input", target.name));
         let mut feed = self.source(definition, call, format!("{}_{}", table.schema, table.name), table.clone())?;
         self.encodings(&definition.name.to_string(), call, &mut feed);
         let message = format!("what {} reads is kept in the table {table}, from which it is made", definition.name);

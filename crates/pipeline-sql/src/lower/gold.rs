@@ -12,7 +12,7 @@ impl Lowering<'_> {
         let Some(query) = &definition.query else { return };
         let said = self.said(definition);
         self.refuse_merge_properties(definition, &said, "a materialized view");
-        let Some(rendered) = self.render(query, &of, None) else { return };
+        let Some(rendered) = self.render(query, &of, None, false) else { return };
         let typed = definition.columns.iter().all(|column| column.data_type.is_some());
         if !typed && definition.columns.iter().any(|column| column.comment.is_some() || column.data_type.is_some()) {
             let reason = "types and comments of columns are kept only where every column has a type";
@@ -26,6 +26,7 @@ impl Lowering<'_> {
         spec.partition_by.clone_from(&definition.partition_by.value);
         spec.cluster_by.clone_from(&definition.cluster_by.value);
         spec.zorder_by = said.zorder_by;
+        spec.set_expectations = said.of_set;
         spec.quarantine = said.quarantine;
         spec.comment.clone_from(&definition.comment);
         spec.properties = said.table;

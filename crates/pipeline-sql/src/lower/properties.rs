@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tributary_specs::{ExpectationAction, MergePolicy, NullKeys, Place, Refresh, TableName};
+use tributary_specs::{ExpectationAction, MergePolicy, NullKeys, Place, Refresh, SetExpectation, SetRule, TableName};
 
 use super::Lowering;
 use crate::error::Error;
@@ -16,6 +16,8 @@ pub(super) struct Said {
     pub(super) quarantine: Option<TableName>,
     /// Rules whose failing rows go to quarantine; `*` = all.
     pub(super) to_quarantine: Vec<String>,
+    /// Rules of the whole table.
+    pub(super) of_set: Vec<SetExpectation>,
     pub(super) null_keys: Option<NullKeys>,
     pub(super) policy: Option<MergePolicy>,
     pub(super) soft_delete_column: Option<String>,
@@ -45,6 +47,9 @@ impl Lowering<'_> {
                 "tributary.expectations.quarantine" => {
                     said.to_quarantine = list(value);
                     Ok(())
+                }
+                rule if rule.starts_with(SET_RULE) => {
+                    set_rule(name.get(SET_RULE.len()..).unwrap_or_default(), value).map(|rule| said.of_set.push(rule))
                 }
                 "tributary.nullkeys" => {
                     choice(value, &[("refuse", NullKeys::Refuse), ("quarantine", NullKeys::Quarantine), ("null_safe", NullKeys::NullSafe)])
@@ -150,6 +155,61 @@ impl Lowering<'_> {
 
 /// Properties of the platform that mean here what they mean there, or that maintenance goes by.
 const KEPT: &[&str] = &["pipelines.reset.allowed", "pipelines.cdc.tombstoneGCThresholdInSeconds", "pipelines.autoOptimize.zOrderCols"];
+
+/// How the property of a rule of the whole table begins; its name follows.
+const SET_RULE: &str = "tributary.expect.";
+
+/// `unique(a, b)`, `row_count >= 1`, `row_count <= 9`, `row_count between 1 and 9` or `freshness(column) <= 2 hours`, and behind it
+/// `ON VIOLATION FAIL UPDATE` where a table that breaks it is not to be.
+fn set_rule(name: &str, text: &str) -> Result<SetExpectation, String> {
+    const FORMS: &str = "is unique(a, b), row_count >= 1, row_count <= 9, row_count between 1 and 9 or freshness(column) <= 2 hours, and behind \
+                         it ON VIOLATION FAIL UPDATE where that is meant";
+    let wrong = || FORMS.to_owned();
+    let lower = text.to_lowercase();
+    let (rule, action) = match lower.find(" on violation ") {
+        Some(at) if lower[at..].split_whitespace().eq(["on", "violation", "fail", "update"]) => (&text[..at], ExpectationAction::Fail),
+        Some(_) => return Err(wrong()),
+        None => (text, ExpectationAction::Warn),
+    };
+    let of_call = |word: &str| {
+        let start = rule.get(..word.len()).filter(|start| start.eq_ignore_ascii_case(word)).map(str::len)?;
+        rule[start..].trim_start().strip_prefix('(')?.split_once(')')
+    };
+    let rule = if let Some((columns, rest)) = of_call("unique") {
+        let columns = list(columns);
+        if columns.is_empty() || !rest.trim().is_empty() {
+            return Err(wrong());
+        }
+        SetRule::Unique(columns)
+    } else if let Some((column, rest)) = of_call("freshness") {
+        let age = rest.trim().strip_prefix("<=").and_then(seconds).ok_or_else(wrong)?;
+        SetRule::Freshness { column: column.trim().trim_matches('`').to_owned(), max_age_seconds: age }
+    } else {
+        let words: Vec<String> = rule.replace(">=", " >= ").replace("<=", " <= ").split_whitespace().map(str::to_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+        match words.as_slice() {
+            ["row_count", ">=", min] => SetRule::RowCount { min: Some(number(min)?), max: None },
+            ["row_count", "<=", max] => SetRule::RowCount { min: None, max: Some(number(max)?) },
+            ["row_count", "between", min, "and", max] => SetRule::RowCount { min: Some(number(min)?), max: Some(number(max)?) },
+            _ => return Err(wrong()),
+        }
+    };
+    Ok(SetExpectation { name: name.to_owned(), rule, action })
+}
+
+/// `2 hours` in seconds.
+fn seconds(text: &str) -> Option<u64> {
+    let (number, unit) = text.trim().split_once(' ')?;
+    let unit = match unit.trim().to_lowercase().trim_end_matches('s') {
+        "second" => 1,
+        "minute" => 60,
+        "hour" => 3600,
+        "day" => 86_400,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
 
 /// Words between commas, quotes of names taken off.
 pub(super) fn list(value: &str) -> Vec<String> {

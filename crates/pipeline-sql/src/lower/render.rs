@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tributary_specs::{ExpectationAction, TableName};
+use tributary_specs::{ExpectationAction, StreamRead, TableName};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
@@ -25,6 +25,8 @@ pub(super) struct Rendered {
     pub(super) reads: Vec<TableName>,
     /// The table of which only new rows are read.
     pub(super) stream: Option<TableName>,
+    /// How that table is read.
+    pub(super) stream_read: StreamRead,
     /// Whether a view stands in the text.
     pub(super) has_view: bool,
     /// Views around the text that is being made.
@@ -45,10 +47,10 @@ impl Rendered {
 }
 
 impl Lowering<'_> {
-    /// The query's text; `streaming`: its first stream is one of new rows. A mistake is told and gives none.
-    pub(super) fn render(&mut self, query: &Query, of: &str, feed: Option<&TableName>) -> Option<Rendered> {
+    /// The query's text; `once`: the first table it reads is taken for its stream. A mistake is told and gives none.
+    pub(super) fn render(&mut self, query: &Query, of: &str, feed: Option<&TableName>, once: bool) -> Option<Rendered> {
         let mut out = Rendered::default();
-        let text = self.text(query, of, feed, false, &mut out)?;
+        let text = self.text(query, of, feed, once, &mut out)?;
         out.text = text;
         Some(out)
     }
@@ -56,6 +58,9 @@ impl Lowering<'_> {
     /// `in_stream`: the query is a view that is read as a stream.
     fn text(&mut self, query: &Query, of: &str, feed: Option<&TableName>, in_stream: bool, out: &mut Rendered) -> Option<String> {
         let mut edits: Vec<(Range<usize>, String)> = query.edits.clone();
+        if !query.stream_read.is_auto() {
+            out.stream_read = query.stream_read;
+        }
         for (range, field) in &query.shape.metadata {
             edits.push((range.clone(), self.metadata(field, query, of)?));
         }

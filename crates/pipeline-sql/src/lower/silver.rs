@@ -1,78 +1,140 @@
 //! Streaming tables that read streams of tables, and those that changes are applied to.
 
-use tributary_specs::{IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec};
+use tributary_specs::{Flow, IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec, StreamRead, TableName};
 
 use super::properties::Said;
 use super::validate::Origin;
-use super::{Lowering, table_of};
+use super::{Action, Lowering, Writer, table_of};
 use crate::error::Error;
 use crate::parsed::{AutoCdc, Definition, FlowAction};
-use crate::query::Query;
 
 impl Lowering<'_> {
-    /// A streaming table of the rows of a query.
-    pub(super) fn rows(&mut self, definition: &Definition, query: &Query) {
-        let of = definition.name.to_string();
-        let call = query.reads.iter().find_map(|read| Some((read, read.call.as_ref()?)));
+    /// A streaming table of the rows of queries.
+    pub(super) fn rows(&mut self, definition: &Definition, writers: &[Writer<'_>]) {
         let said = self.said(definition);
         self.refuse_merge_properties(definition, &said, "rows that are appended");
-        let feed = match call {
-            Some((_, call)) if query.shape.everything && definition.expectations.is_empty() => return self.feed(definition, call, said),
-            Some((read, call)) => match self.own_feed(definition, call, &read.place) {
-                Some(table) => Some(table),
-                None => return,
-            },
-            None => None,
-        };
-        let Some(rendered) = self.render(query, &of, feed.as_ref()) else { return };
-        let plain = query.shape.everything && !rendered.has_view;
-        let table = table_of(&definition.name);
-        let mut spec = SilverSpec::new(table, rendered.sources()).with_policy(MergePolicy::Append);
-        spec.select = (!plain).then(|| rendered.text.clone());
+        let plain = definition.expectations.is_empty() && said.of_set.is_empty();
+        if let [only] = writers
+            && let Some((_, call)) = only.call().filter(|_| only.query().shape.everything && plain && !only.once)
+        {
+            return self.feed(definition, call, said);
+        }
+        let Some(flows) = self.flows(definition, writers) else { return };
+        let mut spec = SilverSpec::new(table_of(&definition.name), Vec::new()).with_policy(MergePolicy::Append);
+        let_write(&mut spec, flows);
         self.silver(definition, spec, said, definition.into());
     }
 
     /// A streaming table that changes are applied to.
-    pub(super) fn changes(&mut self, at: usize, definition: &Definition, body: &AutoCdc) {
-        let of = definition.name.to_string();
+    pub(super) fn changes(&mut self, at: usize, definition: &Definition, body: &AutoCdc, writers: &[Writer<'_>]) {
         let mut said = self.said(definition);
-        let call = body.source.reads.iter().find_map(|read| Some((read, read.call.as_ref()?)));
-        let feed = match call {
-            Some((read, call)) => match self.own_feed(definition, call, &read.place) {
-                Some(table) => Some(table),
-                None => return,
-            },
-            None => None,
+        self.refuse_different(definition, body, writers);
+        let Some(flows) = self.flows(definition, writers) else { return };
+        let feeds = &self.out.pipeline.feeds;
+        let feed = |flow: &Flow| {
+            let stream = flow.sources.first()?;
+            feeds.iter().find(|feed| feed.table.same_without_case(stream))
         };
-        let Some(rendered) = self.render(&body.source, &of, feed.as_ref()) else { return };
-        let table = table_of(&definition.name);
-        let mut spec = SilverSpec::new(table, rendered.sources());
-        spec.select = (body.subquery || rendered.has_view).then(|| selected(&rendered.text, body.subquery));
+        let ours = flows.iter().all(|flow| feed(flow).is_some());
+        let placed = matches!(flows.as_slice(), [only] if feed(only).is_some_and(tributary_specs::SourceFeed::has_position));
+        let mut spec = SilverSpec::new(table_of(&definition.name), Vec::new());
+        let_write(&mut spec, flows);
         spec.keys.clone_from(&body.keys.value);
         spec.sequence_by.clone_from(&body.sequence_by.value);
-        let stream = rendered.stream.clone().or_else(|| rendered.reads.first().cloned());
-        let feeds = &self.out.pipeline.feeds;
-        let feed = stream.and_then(|stream| feeds.iter().find(|feed| feed.table.same_without_case(&stream)));
-        let (ours, placed) = (feed.is_some(), feed.is_some_and(tributary_specs::SourceFeed::has_position));
         if placed && matches!(spec.sequence_by.as_slice(), [only] if only.eq_ignore_ascii_case("_position")) {
             spec.sequence_by.clear();
         }
         spec.policy = self.policy(definition, body, &mut said);
-        spec.deletes.apply_as_delete_when = body.apply_as_delete_when.as_ref().map(|condition| condition.value.clone());
-        spec.deletes.apply_as_truncate_when = body.apply_as_truncate_when.as_ref().map(|condition| condition.value.clone());
         spec.columns.clone_from(&body.columns.value);
         spec.ignore_null_updates.clone_from(&body.ignore_null_updates);
         spec.null_keys = said.null_keys.unwrap_or(if ours { NullKeys::Quarantine } else { NullKeys::Refuse });
         let origin = self.origin_of_changes(at, definition, body);
-        if body.apply_as_delete_when.is_none() && spec.implicit_deletes() && spec.policy.applies_deletes() {
-            let message = format!(
-                "{of}: deletes of a change feed are applied though APPLY AS DELETE WHEN is absent; the platform would upsert them. \
-                 TBLPROPERTIES ('tributary.cdc.implicitDeletes' = 'false') gives the platform's way"
-            );
-            let place = body.keys.place.as_ref().unwrap_or(&definition.place);
-            self.report.notice(place.clone(), "implicit_deletes", message);
+        for writer in writers {
+            let Action::Changes(body) = &writer.action else { continue };
+            if body.apply_as_delete_when.is_none() && spec.implicit_deletes() && spec.policy.applies_deletes() {
+                let of = definition.name.to_string();
+                let message = format!(
+                    "{of}: deletes of a change feed are applied though APPLY AS DELETE WHEN is absent; the platform would upsert them. \
+                     TBLPROPERTIES ('tributary.cdc.implicitDeletes' = 'false') gives the platform's way"
+                );
+                let place = body.keys.place.as_ref().unwrap_or(&definition.place);
+                self.report.notice(place.clone(), "implicit_deletes", message);
+            }
         }
         self.silver(definition, spec, said, origin);
+    }
+
+    /// What each writer reads and how, as flows; a mistake is told and gives none.
+    fn flows(&mut self, definition: &Definition, writers: &[Writer<'_>]) -> Option<Vec<Flow>> {
+        let mut feeds = 0;
+        let mut flows = Vec::new();
+        for writer in writers {
+            let feed = match writer.call() {
+                Some((read, call)) => {
+                    let name = writer.name.filter(|_| feeds > 0);
+                    feeds += 1;
+                    Some(self.own_feed(definition, call, &read.place, name)?)
+                }
+                None => None,
+            };
+            flows.push(self.flow(definition, writer, feed.as_ref())?);
+        }
+        Some(flows)
+    }
+
+    fn flow(&mut self, definition: &Definition, writer: &Writer<'_>, feed: Option<&TableName>) -> Option<Flow> {
+        let of = definition.name.to_string();
+        let query = writer.query();
+        if let Some(clause) = query.shape.gathers.filter(|_| writer.once) {
+            let instead = Some("it as a materialized view, and a flow that reads that once".to_owned());
+            self.report.fault(&query.place, &Error::NotExecuted { of, what: format!("{clause} in a flow that runs ONCE"), instead });
+            return None;
+        }
+        let rendered = self.render(query, &of, feed, writer.once)?;
+        let (select, delete, truncate) = match &writer.action {
+            Action::Append(query) => {
+                let plain = query.shape.everything && !rendered.has_view;
+                ((!plain).then(|| rendered.text.clone()), None, None)
+            }
+            Action::Changes(body) => {
+                let condition = |placed: &Option<crate::parsed::Placed<String>>| placed.as_ref().map(|placed| placed.value.clone());
+                let select = (body.subquery || rendered.has_view).then(|| selected(&rendered.text, body.subquery));
+                (select, condition(&body.apply_as_delete_when), condition(&body.apply_as_truncate_when))
+            }
+        };
+        Some(Flow {
+            name: writer.name.unwrap_or(&definition.name.name).to_owned(),
+            sources: rendered.sources(),
+            select,
+            once: writer.once,
+            stream: if writer.once { StreamRead::Auto } else { rendered.stream_read },
+            apply_as_delete_when: delete,
+            apply_as_truncate_when: truncate,
+        })
+    }
+
+    /// Flows of changes into one table say the same of keys, order, columns and kind.
+    fn refuse_different(&mut self, definition: &Definition, first: &AutoCdc, writers: &[Writer<'_>]) {
+        for writer in writers.iter().skip(1) {
+            let Action::Changes(body) = &writer.action else { continue };
+            let same_words = |one: &[String], other: &[String]| {
+                one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.trim().eq_ignore_ascii_case(other.trim()))
+            };
+            let differs = [
+                ("KEYS", !same_words(&first.keys.value, &body.keys.value)),
+                ("SEQUENCE BY", !same_words(&first.sequence_by.value, &body.sequence_by.value)),
+                ("COLUMNS", first.columns.value != body.columns.value),
+                ("STORED AS SCD TYPE", first.scd_type != body.scd_type),
+                ("TRACK HISTORY ON", first.track_history.value != body.track_history.value),
+                ("IGNORE NULL UPDATES", first.ignore_null_updates != body.ignore_null_updates),
+            ];
+            for (clause, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+                let reason = "the first flow into the table says otherwise; all of them make one table".to_owned();
+                let instead = Some("the same in each, and what differs in the query that a flow reads FROM".to_owned());
+                let of = definition.name.to_string();
+                self.report.fault(writer.place, &Error::ClauseRefused { of, clause: clause.to_owned(), reason, instead });
+            }
+        }
     }
 
     fn policy(&mut self, definition: &Definition, body: &AutoCdc, said: &mut Said) -> MergePolicy {
@@ -110,6 +172,7 @@ impl Lowering<'_> {
                 "it is kept with the table; maintenance goes by it",
             );
         }
+        spec.set_expectations = said.of_set;
         spec.quarantine = said.quarantine;
         spec.deletes.soft_delete_column = said.soft_delete_column;
         spec.insert_when = said.insert_when;
@@ -146,6 +209,20 @@ impl Lowering<'_> {
         }
         origin
     }
+}
+
+/// Gives a dataset its flows: the first one's fields are its own.
+fn let_write(spec: &mut SilverSpec, flows: Vec<Flow>) {
+    let mut flows = flows.into_iter();
+    let Some(first) = flows.next() else { return };
+    spec.flow = Some(first.name).filter(|name| !name.eq_ignore_ascii_case(&spec.table.name));
+    spec.sources = first.sources;
+    spec.select = first.select;
+    spec.once = first.once;
+    spec.stream = first.stream;
+    spec.deletes.apply_as_delete_when = first.apply_as_delete_when;
+    spec.deletes.apply_as_truncate_when = first.apply_as_truncate_when;
+    spec.flows = flows.collect();
 }
 
 /// A query in brackets without them; a table as a query of all its columns.

@@ -54,6 +54,7 @@ rules! {
     EQUAL_SEQUENCES = "equal_sequences", "AUTO CDC",
         Differs("which of several changes with one key and sequence wins is not defined there; here it is: delete over upsert, then the greater content"),
         Differs("which of several changes with one key and sequence wins depends on arrival there, and the table has the extra column __spark_autocdc_metadata");
+    DECLARED_COLUMNS = "declared_columns", "columns declared of a table with AUTO CDC", Same, Missing("leave the list out; the table has the column __spark_autocdc_metadata besides");
     IGNORE_NULL_UPDATES = "ignore_null_updates", "IGNORE NULL UPDATES", Same, Missing("write coalesce over the row before in the source, or leave it out");
     TRUNCATE_WHEN = "truncate_when", "APPLY AS TRUNCATE WHEN", Same, Missing("leave it out; truncates are not applied there");
     CLAUSE_ORDER = "clause_order", "clauses of AUTO CDC in another order",

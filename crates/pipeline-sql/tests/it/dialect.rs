@@ -2,7 +2,8 @@
 
 use tributary_pipeline_sql::{FlowAction, Kind, Options, Parsed, SqlFile, parse};
 use tributary_specs::{
-    ColumnSelection, DataType, Decode, IgnoreNullUpdates, MergePolicy, NullKeys, Pipeline, Refresh, SchemaPolicy, Source,
+    ColumnSelection, DataType, Decode, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, Pipeline, Refresh, SchemaPolicy,
+    SetRule, Source, StreamRead,
 };
 
 use crate::{faults, read, read_with};
@@ -207,9 +208,58 @@ fn an_append_flow_adds_the_rows_of_its_query() {
     assert_eq!((spec.table.to_string(), spec.select.as_deref()), ("main.t".to_owned(), Some("SELECT a FROM raw.s")));
     let once = read("CREATE STREAMING TABLE t; CREATE FLOW f AS INSERT INTO ONCE t BY NAME SELECT a FROM raw.s");
     assert!(once.flows[0].once && matches!(once.flows[0].action, FlowAction::Append(_)));
-    assert!(faults(&once)[0].contains("a flow that runs ONCE is not executed by this release"));
-    let two = "CREATE STREAMING TABLE t AS SELECT a FROM STREAM(raw.s); CREATE FLOW f AS INSERT INTO t BY NAME SELECT a FROM STREAM(raw.u)";
-    assert!(refused(two).contains("a second flow into the table is not executed"));
+    let spec = &once.to_pipeline("p").expect("no faults").pipeline.silver[0];
+    assert_eq!((spec.flow.as_deref(), spec.once, spec.select.as_deref()), (Some("f"), true, Some("SELECT a FROM raw.s")));
+}
+
+#[test]
+fn several_flows_write_one_table_its_own_query_first() {
+    let spec = &pipeline(
+        "CREATE FLOW old AS INSERT INTO ONCE t BY NAME SELECT a FROM raw.archive;
+         CREATE FLOW more AS INSERT INTO t BY NAME SELECT a FROM STREAM(raw.u) WITH (SKIPCHANGECOMMITS);
+         CREATE STREAMING TABLE t AS SELECT a FROM STREAM(raw.s) WITH ('readChangeFeed' = 'true')",
+    )
+    .silver[0];
+    assert_eq!((spec.flow_name(), spec.sources[0].to_string(), spec.stream), ("t", "raw.s".to_owned(), StreamRead::ChangeFeed));
+    let flows: Vec<_> = spec.flows.iter().map(|flow| (flow.name.as_str(), flow.sources[0].to_string(), flow.once, flow.stream)).collect();
+    assert_eq!(
+        flows,
+        [("old", "raw.archive".to_owned(), true, StreamRead::Auto), ("more", "raw.u".to_owned(), false, StreamRead::SkipChangeCommits)]
+    );
+}
+
+#[test]
+fn several_flows_of_changes_say_the_same_of_the_table_they_make() {
+    let flow = |name: &str, rest: &str| {
+        format!("CREATE FLOW {name} AS AUTO CDC INTO t FROM STREAM(raw.{name}) KEYS (id) APPLY AS DELETE WHEN op = '{name}' {rest};")
+    };
+    let table = "CREATE STREAMING TABLE t;";
+    let same = "SEQUENCE BY seq STORED AS SCD TYPE 2";
+    let spec = &pipeline(&[table, &flow("a", same), &flow("b", same)].concat()).silver[0];
+    assert_eq!(spec.deletes.apply_as_delete_when.as_deref(), Some("op = 'a'"));
+    assert_eq!(spec.flows[0].apply_as_delete_when.as_deref(), Some("op = 'b'"));
+    let other = refused(&[table, &flow("a", same), &flow("b", "SEQUENCE BY at STORED AS SCD TYPE 2")].concat());
+    assert!(other.contains("SEQUENCE BY") && other.contains("the first flow into the table says otherwise"), "{other}");
+    let again = read(&[table, &flow("a", same), &flow("a", same)].concat());
+    assert!(faults(&again).iter().any(|fault| fault.contains("flow a is defined twice")), "{:#?}", faults(&again));
+}
+
+#[test]
+fn rules_of_the_whole_table_are_properties() {
+    let of = |text: &str| {
+        let sql = format!("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('tributary.expect.one' = '{text}') AS SELECT a, b FROM raw.s");
+        pipeline(&sql).gold[0].set_expectations[0].clone()
+    };
+    let rule = of("unique(a, `b`) ON VIOLATION FAIL UPDATE");
+    assert_eq!((rule.name.as_str(), rule.action), ("one", ExpectationAction::Fail));
+    assert_eq!(rule.rule, SetRule::Unique(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(of("row_count >= 1").rule, SetRule::RowCount { min: Some(1), max: None });
+    assert_eq!(of("row_count BETWEEN 1 AND 9").rule, SetRule::RowCount { min: Some(1), max: Some(9) });
+    assert_eq!(of("freshness(a) <= 2 hours").rule, SetRule::Freshness { column: "a".to_owned(), max_age_seconds: 7200 });
+    for wrong in ["unique()", "row_count > 1", "freshness(a) <= soon", "unique(a) ON VIOLATION DROP ROW", ""] {
+        let sql = format!("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('tributary.expect.one' = '{wrong}') AS SELECT a FROM raw.s");
+        assert!(refused(&sql).contains("row_count between 1 and 9"), "{wrong}");
+    }
 }
 
 #[test]
@@ -412,7 +462,6 @@ fn what_would_change_rows_if_left_out_is_refused() {
         ("CREATE STREAMING TABLE t PARTITIONED BY (a) CLUSTER BY (b) AS SELECT * FROM STREAM(raw.s)", "it excludes PARTITIONED BY"),
         ("CREATE STREAMING TABLE t PARTITIONED BY (days(ts)) AS SELECT * FROM STREAM(raw.s)", "the name of a column is expected here"),
         ("CREATE STREAMING TABLE t COMMENT 'a' COMMENT 'b' AS SELECT * FROM STREAM(raw.s)", "COMMENT stands twice"),
-        ("CREATE STREAMING TABLE t AS SELECT * FROM STREAM raw.s WITH ('skipChangeCommits' = 'true')", "skipChangeCommits is not executed"),
         ("CREATE MATERIALIZED VIEW t AS SELECT * FROM raw.s CHANGES FROM VERSION 1", "CHANGES FROM VERSION is not executed"),
         ("CREATE STREAMING TABLE t; CREATE FLOW f AS AUTO CDC FROM SNAPSHOT raw.s", "FROM SNAPSHOT, which compares whole copies"),
         (

@@ -211,6 +211,7 @@ fn spec() -> impl Strategy<Value = SilverSpec> {
             spec.sequence_by = names[1..].iter().map(|name| quoted(name)).collect();
             let truncate = truncate.filter(|_| policy == MergePolicy::ScdType1);
             spec.deletes = Deletes { apply_as_delete_when: delete, apply_as_truncate_when: truncate, ..Deletes::default() };
+            spec.flow = Some("f".to_owned()).filter(|name| !name.eq_ignore_ascii_case(&spec.table.name));
             (spec.policy, spec.columns, spec.ignore_null_updates, spec.null_keys) = (policy, columns, nulls, NullKeys::Refuse);
             spec
         })

@@ -47,6 +47,11 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
     ),
     ("equal_sequences", "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a) SEQUENCE BY b", (2, 32)),
     (
+        "declared_columns",
+        "CREATE STREAMING TABLE t (a INT, b INT);\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a) SEQUENCE BY b",
+        (1, 24),
+    ),
+    (
         "ignore_null_updates",
         "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a)\nIGNORE NULL UPDATES SEQUENCE BY b",
         (3, 1),
