@@ -128,7 +128,9 @@ pub enum Error {
         reason: String,
     },
     /// An expectation with the action `fail` failed. The view is as it was.
-    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`")]
+    ///
+    /// Up to ten of their keys are named where a `unique` rule of the view says which columns these are.
+    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`{}", of_keys(keys))]
     Expectation {
         /// The view.
         table: TableName,
@@ -136,6 +138,20 @@ pub enum Error {
         expectation: String,
         /// How many rows break it.
         rows: u64,
+        /// Up to ten of their keys.
+        keys: Vec<String>,
+    },
+    /// A rule of the whole view with the action `fail` would not hold after the refresh. The view is as it was.
+    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", of_keys(keys))]
+    SetExpectation {
+        /// The view.
+        table: TableName,
+        /// The rule.
+        expectation: String,
+        /// Why it would not hold, in counts.
+        reason: String,
+        /// Up to ten of the keys that break it.
+        keys: Vec<String>,
     },
     /// An input's latest version is below the one the view was made from: the input was made again or restored.
     #[error("`{table}` was made from version {position} of `{source_table}`, whose latest is {latest}: it was made again or restored")]
@@ -230,6 +246,10 @@ impl Error {
     }
 }
 
+fn of_keys(keys: &[String]) -> String {
+    if keys.is_empty() { String::new() } else { format!("; keys: {}", keys.join("; ")) }
+}
+
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
@@ -238,7 +258,7 @@ impl Fault for Error {
             Self::Lake { source, .. } => source.class(),
             Self::Sql { source, .. } => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
-            Self::Expectation { .. } => FaultClass::Expectation,
+            Self::Expectation { .. } | Self::SetExpectation { .. } => FaultClass::Expectation,
             Self::Cancelled { .. } => FaultClass::Transient,
             Self::Query { .. }
             | Self::IncrementalUnavailable { .. }
@@ -280,6 +300,7 @@ impl Fault for Error {
             Self::Cancelled { .. } => "GA0016",
             Self::OutOfMemory { .. } => "GA0017",
             Self::NotAView { .. } => "GA0018",
+            Self::SetExpectation { .. } => "GA0019",
         })
     }
 
@@ -288,11 +309,14 @@ impl Fault for Error {
             Self::Lake { source, .. } => return source.next_command(),
             Self::Sql { source, .. } => return source.next_command(),
             Self::NoSource { .. } => "tributary show tables".to_owned(),
-            Self::TableColumns { table, .. } => format!("tributary ddl {table}"),
+            Self::TableColumns { table, .. } => format!("tributary run --full-refresh {table}"),
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),
             Self::Contended { table, .. } | Self::NotAView { table } => format!("tributary show history {table}"),
             Self::OutOfMemory { table, .. } => format!("tributary run --only {table} --memory-limit 4GiB"),
-            Self::Failed { table, .. } | Self::Expectation { table, .. } | Self::Cancelled { table } => {
+            Self::Failed { table, .. }
+            | Self::Expectation { table, .. }
+            | Self::SetExpectation { table, .. }
+            | Self::Cancelled { table } => {
                 format!("tributary run --only {table}")
             }
             Self::Query { .. }

@@ -29,5 +29,5 @@ mod target;
 pub use declared::table_spec;
 pub use error::{Error, Result};
 pub use options::{Build, Options};
-pub use run::run;
+pub use run::{Look, look, run};
 pub use sources::sources_of;

@@ -28,6 +28,8 @@ pub struct Options {
     pub as_of: Option<DateTime<Utc>>,
     /// How often a lost race is planned again before it is an error, at least 1.
     pub attempts_max: u32,
+    /// The view is made anew whatever its inputs did; its columns may become others, and inputs that went back are taken as they are.
+    pub full_refresh: bool,
     /// Kept with quarantined rows, so that they lead to the run that found them.
     pub run_id: String,
     /// Told now and then how many rows of the view have been made since the attempt began.
@@ -43,6 +45,7 @@ impl Default for Options {
             build: None,
             as_of: None,
             attempts_max: 20,
+            full_refresh: false,
             run_id: String::new(),
             progress: None,
             cancel: CancellationToken::new(),
@@ -57,6 +60,7 @@ impl fmt::Debug for Options {
             .field("build", &self.build.is_some())
             .field("as_of", &self.as_of)
             .field("attempts_max", &self.attempts_max)
+            .field("full_refresh", &self.full_refresh)
             .field("run_id", &self.run_id)
             .finish_non_exhaustive()
     }

@@ -11,7 +11,8 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable};
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_specs::{Expectation, ExpectationAction, GoldSpec};
+use tributary_lake::key_text;
+use tributary_specs::{Expectation, ExpectationAction, GoldSpec, RuleCount, SetRule};
 
 use crate::{Error, Result};
 
@@ -60,10 +61,45 @@ pub(crate) struct Tally {
     pub failed: BTreeMap<String, u64>,
     /// Rows left out by `drop`, by the first rule that did.
     pub dropped: BTreeMap<String, u64>,
+    /// Rows set aside, by the first rule that did.
+    pub aside: BTreeMap<String, u64>,
+    /// Rows held to the rules.
+    pub rows: u64,
+    /// Up to ten keys of rows that failed a `fail` rule, by rule.
+    pub keys: BTreeMap<String, Vec<String>>,
 }
 
-/// Takes a batch of [`ask`]ed rows apart.
-pub(crate) fn sift(rules: &[Expectation], batch: &RecordBatch, tally: &mut Tally) -> Result<Sifted, ArrowError> {
+/// Keys that a message names at most.
+const KEYS_SHOWN: usize = 10;
+
+/// The columns that are the view's key, as far as a rule of the whole view tells.
+pub(crate) fn key_columns(spec: &GoldSpec) -> &[String] {
+    let unique = spec.set_expectations.iter().find_map(|rule| match &rule.rule {
+        SetRule::Unique(columns) => Some(columns.as_slice()),
+        _ => None,
+    });
+    unique.unwrap_or_default()
+}
+
+/// What the rules came to, as reports have it.
+pub(crate) fn counts(spec: &GoldSpec, tally: &Tally) -> Vec<RuleCount> {
+    let of = |counts: &BTreeMap<String, u64>, name: &str| counts.get(name).copied().unwrap_or_default();
+    let count = |rule: &Expectation| {
+        let failed = of(&tally.failed, &rule.name);
+        RuleCount {
+            flow: spec.table.name.clone(),
+            rule: rule.name.clone(),
+            action: rule.action.word().to_owned(),
+            passed: tally.rows.saturating_sub(failed),
+            failed,
+            dropped: of(&tally.dropped, &rule.name) + of(&tally.aside, &rule.name),
+        }
+    };
+    spec.expectations.iter().map(count).collect()
+}
+
+/// Takes a batch of [`ask`]ed rows apart; `keys` name rows in messages.
+pub(crate) fn sift(rules: &[Expectation], keys: &[String], batch: &RecordBatch, tally: &mut Tally) -> Result<Sifted, ArrowError> {
     let width = batch.num_columns() - rules.len();
     let rows = batch.project(&(0..width).collect::<Vec<_>>())?;
     let answers: Vec<&BooleanArray> = (0..rules.len()).map(|at| batch.column(width + at).as_boolean()).collect();
@@ -75,9 +111,18 @@ pub(crate) fn sift(rules: &[Expectation], batch: &RecordBatch, tally: &mut Tally
     for (rule, expectation) in rules.iter().enumerate() {
         let failed = (0..rows.num_rows()).filter(|row| fails(rule, *row)).count() as u64;
         *tally.failed.entry(expectation.name.clone()).or_default() += failed;
+        if expectation.action == ExpectationAction::Fail && failed > 0 {
+            let of_rule = tally.keys.entry(expectation.name.clone()).or_default();
+            let rows_that_fail = (0..rows.num_rows()).filter(|row| fails(rule, *row));
+            for row in rows_that_fail.take(KEYS_SHOWN.saturating_sub(of_rule.len())) {
+                of_rule.extend(key_of(&rows, keys, row)?);
+            }
+        }
     }
+    tally.rows += rows.num_rows() as u64;
     for row in 0..rows.num_rows() {
         if let Some(rule) = first(row, ExpectationAction::Quarantine) {
+            *tally.aside.entry(rules[rule].name.clone()).or_default() += 1;
             quarantined[row] = true;
             reasons.push(rules[rule].name.as_str());
         } else if let Some(rule) = first(row, ExpectationAction::Drop) {
@@ -92,6 +137,17 @@ pub(crate) fn sift(rules: &[Expectation], batch: &RecordBatch, tally: &mut Tally
         quarantined: filter_record_batch(&rows, &quarantined)?,
         rules: StringArray::from(reasons),
     })
+}
+
+/// The key of a row as text.
+fn key_of(rows: &RecordBatch, keys: &[String], row: usize) -> Result<Option<String>, ArrowError> {
+    let schema = rows.schema();
+    let named = |key: &String| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(key));
+    let places: Vec<usize> = keys.iter().filter_map(named).collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    key_text(&rows.project(&places)?, row).map(Some)
 }
 
 /// The first `fail` rule that any row failed.
@@ -129,7 +185,7 @@ mod tests {
         }
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let mut tally = Tally::default();
-        let sifted = sift(&rules, &batch, &mut tally).unwrap();
+        let sifted = sift(&rules, &["id".to_owned()], &batch, &mut tally).unwrap();
         let ids = |batch: &RecordBatch| batch.column(0).as_primitive::<tributary_lake::arrow::datatypes::Int64Type>().values().to_vec();
         assert_eq!(ids(&sifted.kept), [1, 2]);
         assert_eq!(ids(&sifted.quarantined), [4, 5]);

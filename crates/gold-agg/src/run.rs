@@ -1,5 +1,7 @@
 //! Reads, plans, commits, reports.
 
+mod look;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +13,7 @@ use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use tributary_lake::datafusion::prelude::{DataFrame, ident};
 use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
-use tributary_specs::{DatasetReport, GoldSpec, Refresh, Status, TableName};
+use tributary_specs::{DatasetReport, ExpectationAction, GoldSpec, Refresh, RuleCount, SetExpectation, Status, TableName};
 
 use crate::definition::{DOMAIN, Definition};
 use crate::plan::{self, Decision, InputState, WentBack};
@@ -20,6 +22,8 @@ use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
 use crate::target::{self, Target};
 use crate::{Error, Options, Result, sources};
+
+pub use look::{Look, look};
 
 /// Commits of an input read back to see whether any changed rows; more than these are taken for changed.
 const HISTORY_MAX: u64 = 200;
@@ -109,7 +113,11 @@ impl Run<'_> {
         report.version_from = there.as_ref().map(Table::version);
         report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
         let wanted = Definition::of(self.spec, false).digest;
-        match plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))? {
+        let decision = match self.options.full_refresh && there.is_some() {
+            true => Decision::Refresh("a full refresh was asked for".to_owned()),
+            false => plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))?,
+        };
+        match decision {
             Decision::Nothing(reason) => {
                 report.reason = reason;
                 report.version_to = report.version_from;
@@ -220,7 +228,7 @@ impl Run<'_> {
         loop {
             let rows = plan_rows(self.lake, self.spec, &opened, self.options, joins).await?;
             target::check_columns(self.spec, &rows.columns)?;
-            let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns).await?;
+            let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;
             let mut quarantine = Quarantine::open(self.lake, self.spec, rows.columns.clone(), self.stamp(states)).await?;
             match self.write(rows, &target, &mut quarantine, joins).await {
@@ -309,7 +317,8 @@ impl Run<'_> {
         if self.spec.expectations.is_empty() {
             return Ok(batch.clone());
         }
-        let sifted = rules::sift(&self.spec.expectations, batch, tally).map_err(|error| Error::failed(&self.spec.table, error.into()))?;
+        let sifted = rules::sift(&self.spec.expectations, rules::key_columns(self.spec), batch, tally)
+            .map_err(|error| Error::failed(&self.spec.table, error.into()))?;
         quarantine.write(&sifted).await?;
         Ok(sifted.kept)
     }
@@ -326,7 +335,8 @@ impl Run<'_> {
         let Written { adds, rows_in, tally } = written;
         if let Some((rule, rows)) = rules::broken(&self.spec.expectations, &tally) {
             quarantine.abandon().await;
-            return Err(Error::Expectation { table: self.spec.table.clone(), expectation: rule.name.clone(), rows });
+            let keys = tally.keys.get(&rule.name).cloned().unwrap_or_default();
+            return Err(Error::Expectation { table: self.spec.table.clone(), expectation: rule.name.clone(), rows, keys });
         }
         self.ensure_wanted()?;
         let positions: Vec<(String, i64)> = states
@@ -348,13 +358,15 @@ impl Run<'_> {
             adds,
             removes,
             progress: self.progress(states),
-            schema: target.adds_columns.then(|| target.columns.clone()),
+            schema: target.changes_columns.then(|| target.columns.clone()),
             domains: BTreeMap::from([(DOMAIN.to_owned(), Some(definition.to_text()))]),
             reads: Reads::WholeTable,
-            rewinds: states.iter().any(InputState::is_made_again),
+            rewinds: self.options.full_refresh || states.iter().any(InputState::is_made_again),
+            replaces: self.options.full_refresh,
             metrics: BTreeMap::from([("numOutputRows".to_owned(), u64::to_string(&rows_out))]),
             ..Commit::default()
         };
+        let of_view = self.hold_to_set_rules(&target.table, &commit).await?;
         let outcome = target.table.commit(commit).await.map_err(Error::lake("committing to", &self.spec.table))?;
         let CommitOutcome::Committed { version } = outcome else {
             return Ok(Ended::Lost(lost(outcome).unwrap_or_default()));
@@ -366,12 +378,36 @@ impl Run<'_> {
         report.rows_in = rows_in;
         report.rows_out = rows_out;
         report.rows_quarantined = rows_quarantined;
+        report.rules = rules::counts(self.spec, &tally);
         report.rows_ignored = tally.dropped.into_iter().map(|(rule, rows)| (format!("expectation {rule}"), rows)).collect();
         report.expectations = tally.failed;
+        report.expectations.extend(of_view.iter().map(|count| (count.rule.clone(), count.failed)));
+        report.rules.extend(of_view);
         report.rows_inserted = rows_out;
         report.rows_deleted = rows_deleted;
         report.bytes_written = bytes_written;
         Ok(Ended::Committed)
+    }
+
+    /// What the rules of the whole view come to once the commit is in it.
+    async fn hold_to_set_rules(&self, table: &Table, commit: &Commit) -> Result<Vec<RuleCount>> {
+        let rules = &self.spec.set_expectations;
+        if rules.is_empty() {
+            return Ok(Vec::new());
+        }
+        let memory_limit = self.lake.options().memory_limit / 2;
+        let findings = table.set_findings(commit, rules, memory_limit).await.map_err(Error::lake("reading", &self.spec.table))?;
+        let broken = |rule: &SetExpectation| findings.iter().find(|finding| finding.rule == rule.name);
+        if let Some(finding) = rules.iter().filter(|rule| rule.action == ExpectationAction::Fail).find_map(broken) {
+            let (table, expectation) = (self.spec.table.clone(), finding.rule.clone());
+            return Err(Error::SetExpectation { table, expectation, reason: finding.reason.clone(), keys: finding.keys.clone() });
+        }
+        let count = |rule: &SetExpectation| {
+            let failed = u64::from(broken(rule).is_some());
+            let (flow, action) = (self.spec.table.name.clone(), rule.action.word().to_owned());
+            RuleCount { flow, rule: rule.name.clone(), action, passed: 1 - failed, failed, dropped: 0 }
+        };
+        Ok(rules.iter().map(count).collect())
     }
 
     fn progress(&self, states: &[InputState]) -> Vec<Progress> {

@@ -10,8 +10,8 @@ pub(crate) struct Target {
     pub table: Table,
     /// All its columns after the commit.
     pub columns: Vec<Column>,
-    /// Whether the commit adds any.
-    pub adds_columns: bool,
+    /// Whether the commit adds any, or has others.
+    pub changes_columns: bool,
 }
 
 /// Holds the columns of the result to the declaration.
@@ -26,16 +26,22 @@ pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
 }
 
 /// The table there, or a new one without rows.
-pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, result: &[Column]) -> Result<Target> {
+///
+/// `anew`: its columns become those of the result.
+pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, result: &[Column], anew: bool) -> Result<Target> {
     let wanted = plan::declared_columns(&spec.schema, result);
     let table = match there {
         Some(table) => table,
         None => create(lake, spec, wanted.clone()).await?,
     };
+    if anew {
+        let changes_columns = table.columns() != wanted;
+        return Ok(Target { table, columns: wanted, changes_columns });
+    }
     let columns = plan::merge_columns(table.columns(), &wanted)
         .map_err(|problems| Error::TableColumns { table: spec.table.clone(), reason: problems.join("; ") })?;
-    let adds_columns = columns.len() > table.columns().len();
-    Ok(Target { table, columns, adds_columns })
+    let changes_columns = columns.len() > table.columns().len();
+    Ok(Target { table, columns, changes_columns })
 }
 
 /// What is created.

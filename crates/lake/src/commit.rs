@@ -36,6 +36,9 @@ pub struct Commit {
     pub reads: Reads,
     /// Positions may go backwards, because a person chose to read a source again. A restore always may.
     pub rewinds: bool,
+    /// All rows are replaced ([`Self::removes`] has every live file, [`Reads::WholeTable`]): `schema` may then have other columns and
+    /// types than the table, but all that it is partitioned, clustered or checked by.
+    pub replaces: bool,
     /// Free text, kept in the history.
     pub user_metadata: Option<String>,
     /// Numbers kept in the history (`numOutputRows`, …).

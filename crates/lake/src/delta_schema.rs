@@ -178,6 +178,25 @@ pub(crate) fn added<'a>(current: &[Column], wanted: &'a [Column], retypes: bool)
     Ok(added)
 }
 
+/// What columns that replace all others may not do: repeat a name, or leave out, or change the type of, one the table is laid out by.
+///
+/// # Errors
+/// What is wrong, naming the column.
+pub(crate) fn replaced(current: &[Column], wanted: &[Column], bound: &[String]) -> Result<(), String> {
+    for (index, column) in wanted.iter().enumerate() {
+        if let Some(other) = wanted[..index].iter().find(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+            return Err(format!("column `{}` is called like column `{}`", column.name, other.name));
+        }
+    }
+    for name in bound {
+        let of = |columns: &[Column]| columns.iter().find(|column| column.name == *name).map(|column| column.data_type.clone());
+        if of(current) != of(wanted) {
+            return Err(format!("the table is laid out by column `{name}`, which would go or change its type"));
+        }
+    }
+    Ok(())
+}
+
 /// Whether a type can become another in place: the same, or with nullable fields more at the end of a struct in it.
 fn grows_to(current: &DataType, wanted: &DataType) -> bool {
     match (current, wanted) {

@@ -35,6 +35,7 @@ mod file_scan;
 mod history;
 mod identity;
 mod ids;
+mod imprint;
 mod kept;
 mod key_search;
 mod key_set;
@@ -47,6 +48,7 @@ mod marks;
 mod open_file;
 mod parquet_files;
 mod partition;
+mod placed_rows;
 mod protocol;
 mod provider;
 mod prune;
@@ -62,6 +64,7 @@ mod table;
 mod time_travel;
 mod transact;
 mod well_formed;
+mod whole;
 mod writer;
 
 pub use arrow;
@@ -78,9 +81,11 @@ pub use ids::{Ids, RandomIds, SeededIds};
 pub use key_search::{Found, KeyProbe, KeySearch};
 pub use key_set::KeySet;
 pub use lake::{Difference, Lake, LakeOptions};
+pub use partition::partition_refusal;
 pub use rewrite::Rewrite;
 pub use stores::Stores;
-pub use table::{CommitEntry, ReadOptions, Table};
+pub use table::{Appended, CommitEntry, ReadOptions, Table};
+pub use whole::{SetFinding, key_text};
 pub use writer::{ChangeWriter, DataWriter, WriterOptions, file_bytes_target};
 
 /// What fallible functions of this crate return.

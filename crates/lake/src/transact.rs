@@ -295,9 +295,14 @@ fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Resul
     let state = table.state();
     let refused = |reason| Error::SchemaChange { table: table.name().clone(), reason };
     let wanted = commit.schema.as_ref().unwrap_or(&state.columns);
-    delta_schema::added(&state.columns, wanted, rewrites_all).map_err(refused)?;
     let mut metadata = state.metadata.clone();
-    let schema = delta_schema::schema_string_with(&metadata.schema_string, wanted).map_err(refused)?;
+    let schema = if commit.replaces && rewrites_all && delta_schema::added(&state.columns, wanted, true).is_err() {
+        delta_schema::replaced(&state.columns, wanted, &table.bound_columns()).map_err(refused)?;
+        Some(delta_schema::schema_string(wanted))
+    } else {
+        delta_schema::added(&state.columns, wanted, rewrites_all).map_err(refused)?;
+        delta_schema::schema_string_with(&metadata.schema_string, wanted).map_err(refused)?
+    };
     metadata.schema_string = schema.unwrap_or(metadata.schema_string);
     metadata.configuration.extend(commit.properties.clone());
     let changed = metadata != state.metadata;

@@ -39,7 +39,7 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
         }
     }
     let findings = reading.finish()?;
-    if findings.rows == 0 {
+    if findings.rows == 0 && !attempt.replaces {
         return attempt.no_rows(intake.target).await;
     }
     if let Some(lost) = attempt.set_aside(intake, &findings).await? {

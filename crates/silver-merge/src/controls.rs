@@ -22,6 +22,11 @@ pub(crate) fn pictures_unchecked(options: &LakeOptions) -> bool {
     broken(options, Rule::PicturesUnchecked)
 }
 
+/// Flows of a table over one source keep one position together.
+pub(crate) fn flows_share_one_position(options: &LakeOptions) -> bool {
+    broken(options, Rule::FlowsShareOnePosition)
+}
+
 #[cfg(feature = "controls")]
 use tributary_testkit::Control as Rule;
 
@@ -36,6 +41,7 @@ enum Rule {
     StateAboveTargetPosition,
     InsertsLeftOutOfChangeFeed,
     PicturesUnchecked,
+    FlowsShareOnePosition,
 }
 
 #[cfg(not(feature = "controls"))]

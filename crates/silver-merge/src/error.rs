@@ -122,8 +122,9 @@ pub enum Error {
         /// The sequence.
         column: String,
     },
-    /// An expectation with the action `fail` failed. Nothing of the batch was written.
-    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`, the first at {position}")]
+    /// An expectation with the action `fail` failed. Nothing of the batch was written. The message names up to ten of the keys whose
+    /// rows break it: mend them where they come from, or change the rule.
+    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`, the first at {position}{}", of_keys(keys))]
     Expectation {
         /// The dataset.
         table: TableName,
@@ -133,6 +134,46 @@ pub enum Error {
         rows: u64,
         /// Position, or file and line, of the first.
         position: String,
+        /// Up to ten of their keys.
+        keys: Vec<String>,
+    },
+    /// A rule of the whole table with the action `fail` would not hold after the commit. Nothing was written.
+    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", of_keys(keys))]
+    SetExpectation {
+        /// The dataset.
+        table: TableName,
+        /// The rule.
+        expectation: String,
+        /// Why it would not hold, in counts.
+        reason: String,
+        /// Up to ten of the keys that break it.
+        keys: Vec<String>,
+    },
+    /// A stream is read by the appends of its source, and a commit there updated or deleted rows: what was read before cannot be taken
+    /// back. Pass such commits over (`skipChangeCommits`), read the source's change feed, or build the table anew.
+    #[error(
+        "`{table}` reads the appends of `{source_table}`, whose version {version} updated or deleted rows: pass such commits over (skipChangeCommits), read its change feed, or refresh `{table}` in full"
+    )]
+    SourceChanged {
+        /// The dataset.
+        table: TableName,
+        /// What it streams from.
+        source_table: Box<TableName>,
+        /// The first such version.
+        version: u64,
+    },
+    /// A full refresh would build the table from a source that no longer has all that the table was made of: rows were removed from it,
+    /// or its log no longer reaches back to its start. The table is as it was. Where the shorter history is meant, say so.
+    #[error(
+        "a full refresh of `{table}` would make its history shorter: `{source_table}` {why}; the table is unchanged, --accept-shorter-history does it all the same"
+    )]
+    HistoryShorter {
+        /// The dataset.
+        table: TableName,
+        /// What it streams from.
+        source_table: Box<TableName>,
+        /// Which versions it no longer has.
+        why: String,
     },
     /// The declared schema and what the query yields differ.
     #[error("the declared schema of `{table}` does not fit its query: {reason}")]
@@ -146,6 +187,17 @@ pub enum Error {
     /// stored cannot be read that way: a full refresh is needed.
     #[error("`{table}` was made with {found} and is declared with {declared}: it needs a full refresh")]
     Changed {
+        /// The dataset.
+        table: TableName,
+        /// What the table has.
+        found: String,
+        /// What the spec says.
+        declared: String,
+    },
+    /// The table has rows that change and is declared with rows that are only added, or the other way round. What readers of its changes
+    /// rely on would no longer hold: take its folder, and that of its state, away and run.
+    #[error("`{table}` was made for {found} and is declared with {declared}: take its folder away and run, which makes it anew")]
+    Remade {
         /// The dataset.
         table: TableName,
         /// What the table has.
@@ -261,6 +313,10 @@ pub enum Error {
     },
 }
 
+fn of_keys(keys: &[String]) -> String {
+    if keys.is_empty() { String::new() } else { format!("; keys: {}", keys.join("; ")) }
+}
+
 fn of_another_source(table: &TableName, source: &TableName, position: i64, latest: u64, made_again: bool) -> String {
     let why = match made_again {
         true => format!("the one there (latest version {latest}) is another table, made again under its name"),
@@ -322,7 +378,7 @@ impl Fault for Error {
             Self::Text { source, .. } => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Busy { .. } => FaultClass::Busy,
-            Self::Expectation { .. } => FaultClass::Expectation,
+            Self::Expectation { .. } | Self::SetExpectation { .. } => FaultClass::Expectation,
             Self::Cancelled { .. } => FaultClass::Transient,
             Self::Kernel { .. } => FaultClass::Bug,
             Self::NoSource { .. }
@@ -336,9 +392,12 @@ impl Fault for Error {
             | Self::TextSequence { .. }
             | Self::DeclaredSchema { .. }
             | Self::Changed { .. }
+            | Self::Remade { .. }
             | Self::ColumnType { .. }
             | Self::Frozen { .. }
             | Self::SourceWentBack { .. }
+            | Self::SourceChanged { .. }
+            | Self::HistoryShorter { .. }
             | Self::StateLost { .. }
             | Self::StateOfAnother { .. } => FaultClass::BadInput,
         }
@@ -369,6 +428,10 @@ impl Fault for Error {
             Self::NoColumn { .. } => "SM0019",
             Self::StateLost { .. } => "SM0020",
             Self::Frozen { .. } => "SM0021",
+            Self::SetExpectation { .. } => "SM0022",
+            Self::SourceChanged { .. } => "SM0023",
+            Self::HistoryShorter { .. } => "SM0024",
+            Self::Remade { .. } => "SM0025",
         })
     }
 
@@ -383,9 +446,8 @@ impl Fault for Error {
             Self::NullKey { source_table, .. } | Self::NullSequence { source_table, .. } | Self::NotOneToOne { source_table, .. } => {
                 Some(format!("tributary show sample {source_table}"))
             }
-            Self::Changed { table, .. } | Self::ColumnType { table, .. } | Self::Frozen { table, .. } => {
-                Some(format!("tributary ddl {table}"))
-            }
+            Self::Changed { table, .. } | Self::ColumnType { table, .. } => Some(format!("tributary run --full-refresh {table}")),
+            Self::Frozen { table, .. } | Self::Remade { table, .. } => Some(format!("tributary ddl {table}")),
             Self::SourceWentBack { source_table, .. } => Some(format!("tributary show history {source_table}")),
             Self::Contended { table, .. } | Self::Busy { table, .. } | Self::StateLost { table, .. } => {
                 Some(format!("tributary show history {table}"))
@@ -393,7 +455,10 @@ impl Fault for Error {
             Self::Cancelled { table, .. }
             | Self::Query { table, .. }
             | Self::Expectation { table, .. }
+            | Self::SetExpectation { table, .. }
             | Self::TextSequence { table, .. } => Some(format!("tributary run --only {table}")),
+            Self::SourceChanged { table, .. } => Some(format!("tributary run --full-refresh {table}")),
+            Self::HistoryShorter { source_table, .. } => Some(format!("tributary show history {source_table}")),
             Self::Kernel { .. } => None,
         }
     }

@@ -11,7 +11,7 @@ use tributary_specs::SilverSpec;
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
-use crate::judge::{Judge, Judged, Rejected, join_stops};
+use crate::judge::{Counted, Judge, Judged, Rejected, add_counts, join_stops};
 use crate::keys::{Key, KeyCodec, Slices};
 use crate::options::Options;
 use crate::select::Selection;
@@ -50,8 +50,8 @@ pub(crate) struct Findings {
     pub ignored: BTreeMap<String, u64>,
     /// Rows for quarantine.
     pub quarantined: u64,
-    /// Failures by expectation.
-    pub expectations: BTreeMap<String, u64>,
+    /// What each expectation came to, in their order.
+    pub rules: Vec<Counted>,
     /// Rows to set aside.
     pub rejected: Vec<Rejected>,
 }
@@ -121,7 +121,7 @@ impl Reading<'_> {
         }
         join_stops(&mut self.stop, judged.stop.take());
         merge(&mut self.findings.ignored, &judged.ignored);
-        merge(&mut self.findings.expectations, &judged.expectations);
+        add_counts(&mut self.findings.rules, &judged.rules);
         if let Some(rejected) = judged.rejected.take() {
             self.findings.quarantined += rejected.rows.num_rows() as u64;
             self.findings.rejected.extend(self.ranges[self.next_range - 1].sets_aside.then_some(rejected));

@@ -10,7 +10,8 @@ use tributary_lake::arrow::buffer::NullBuffer;
 use tributary_lake::arrow::compute::{interleave, take, take_record_batch};
 use tributary_lake::arrow::datatypes::{DataType, Field, Fields, Int64Type};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_specs::{Column, Expectation, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, TableName};
+use tributary_lake::{Table, key_text, partition_refusal};
+use tributary_specs::{Column, Expectation, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, RuleCount, SilverSpec, TableName};
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ use crate::source::{Delivery, Source};
 pub(crate) const NULL_KEY: &str = "NULL_KEY";
 /// The rule that a row without a sequence breaks.
 pub(crate) const NULL_SEQUENCE: &str = "NULL_SEQUENCE";
+/// The rule that a row breaks whose partition no table of Delta's can have.
+pub(crate) const NO_PARTITION: &str = "NO_PARTITION";
 
 /// The spec's rules over the rows of its query.
 #[derive(Debug)]
@@ -47,6 +50,11 @@ pub(crate) struct Judge {
     made_of: Vec<(String, std::collections::BTreeSet<String>)>,
     /// The source column each key column is, where all are one.
     key_origins: Option<Vec<String>>,
+    keys: Vec<String>,
+    /// Whether a delete without a sequence has a place among the events by its position.
+    cuts: bool,
+    /// The table's partition columns.
+    partition_by: Vec<String>,
     /// How what events say their rows were is found, where it can stand for rows of the table.
     pub pictures: Option<Pictures>,
 }
@@ -62,10 +70,29 @@ pub(crate) struct Judged {
     pub rejected: Option<Rejected>,
     /// Rows left out, by reason.
     pub ignored: BTreeMap<String, u64>,
-    /// Failures by expectation.
-    pub expectations: BTreeMap<String, u64>,
+    /// What each expectation came to, in their order.
+    pub rules: Vec<Counted>,
     /// What forbids the commit, if anything.
     pub stop: Option<Error>,
+}
+
+/// What an expectation came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub passed: u64,
+    pub failed: u64,
+    /// Left out or set aside because of it before any other.
+    pub dropped: u64,
+}
+
+/// Adds counts to counts, rule by rule.
+pub(crate) fn add_counts(into: &mut Vec<Counted>, from: &[Counted]) {
+    into.resize(into.len().max(from.len()), Counted::default());
+    for (into, from) in into.iter_mut().zip(from) {
+        into.passed += from.passed;
+        into.failed += from.failed;
+        into.dropped += from.dropped;
+    }
 }
 
 /// Rows for quarantine.
@@ -82,11 +109,11 @@ pub(crate) struct Rejected {
 }
 
 impl Judge {
-    /// Plans the rules of `spec`.
+    /// Plans the rules of `spec` for the table that is there, or will be.
     ///
     /// # Errors
     /// When an expression cannot be planned or the sequence has no order.
-    pub fn new(spec: &SilverSpec, source: &Source, selection: &Selection) -> Result<Self> {
+    pub fn new(spec: &SilverSpec, source: &Source, selection: &Selection, existing: Option<&Table>) -> Result<Self> {
         let compile = |clause: &str, sql: Option<&str>| sql.map(|sql| selection.compile(clause, sql)).transpose();
         let mut sequence = Vec::new();
         let mut sequence_fields = Vec::new();
@@ -130,6 +157,9 @@ impl Judge {
                 .map(|(column, origin)| (column.name.clone(), origin.columns.clone()))
                 .collect(),
             key_origins: spec.keys.iter().map(same_as).collect(),
+            keys: spec.keys.clone(),
+            cuts: true,
+            partition_by: existing.map_or(&spec.partition_by[..], Table::partition_columns).to_vec(),
         })
     }
 
@@ -171,7 +201,8 @@ impl Judge {
         let places = Places { positions: &positions, files: text(selected.rider("_file")).map_err(fail)?, lines: selected.rider("_line") };
         let unwritten = self.unwritten(selected, shape, &rows, &bench.fates).map_err(fail)?;
         let mut stop = bench.check_nulls(&rows, sequence.as_ref(), positions.is_some(), &places);
-        let expectations = bench.check_expectations(selected, &mut stop, &places)?;
+        bench.check_partitions(&rows);
+        let rules = bench.check_expectations(&rows, &mut stop, &places)?;
         let Bench { fates, ignored, .. } = bench;
 
         let kept: UInt32Array = (0..fates.len() as u32).filter(|row| fates[*row as usize].kind().is_some()).collect();
@@ -201,7 +232,7 @@ impl Judge {
             ends: None,
         };
         let rejected = self.rejected(&rows, &fates, &places).map_err(fail)?;
-        Ok(Judged { events, before_images, rejected, ignored, expectations, stop })
+        Ok(Judged { events, before_images, rejected, ignored, rules, stop })
     }
 
     /// The output columns as the target has them; what the query no longer yields is null.
@@ -338,6 +369,7 @@ impl Judge {
         let rule = |row: &u32| match &fates[*row as usize] {
             Fate::Rejected(Rule::Key) => NULL_KEY,
             Fate::Rejected(Rule::Sequence) => NULL_SEQUENCE,
+            Fate::Rejected(Rule::Partition) => NO_PARTITION,
             Fate::Rejected(Rule::Expectation(at)) => self.expectations[*at].0.name.as_str(),
             _ => "",
         };
@@ -374,6 +406,7 @@ enum Fate {
 enum Rule {
     Key,
     Sequence,
+    Partition,
     Expectation(usize),
 }
 
@@ -533,8 +566,8 @@ impl Bench<'_> {
                 continue;
             }
             self.fates[row] = match fate {
-                Fate::Delete if sequence.is_some() && by_source(row, "delete") && has_position(row) => Fate::Cut,
-                Fate::Truncate if sequence.is_some() && by_source(row, "truncate") && has_position(row) => Fate::TruncateCut,
+                Fate::Delete if judge.cuts && sequence.is_some() && by_source(row, "delete") && has_position(row) => Fate::Cut,
+                Fate::Truncate if judge.cuts && sequence.is_some() && by_source(row, "truncate") && has_position(row) => Fate::TruncateCut,
                 _ => {
                     if judge.null_keys == NullKeys::Refuse {
                         note(&mut stop, || Error::NullSequence {
@@ -551,80 +584,135 @@ impl Bench<'_> {
         stop
     }
 
+    /// Finds rows that no partition can hold. A delete finds its row wherever that is.
+    fn check_partitions(&mut self, rows: &RecordBatch) {
+        for values in self.judge.partition_by.iter().filter_map(|name| rows.column_by_name(name)) {
+            let is_refused = |row: &usize| self.fates[*row] == Fate::Upsert && partition_refusal(values, *row).is_some();
+            let refused: Vec<usize> = (0..self.fates.len()).filter(is_refused).collect();
+            refused.into_iter().for_each(|row| self.fates[row] = Fate::Rejected(Rule::Partition));
+        }
+    }
+
     /// Holds upserts to the expectations; a rule over a column the source did not send says nothing.
-    fn check_expectations(&mut self, selected: &Selected, stop: &mut Option<Error>, places: &Places<'_>) -> Result<BTreeMap<String, u64>> {
+    fn check_expectations(&mut self, rows: &RecordBatch, stop: &mut Option<Error>, places: &Places<'_>) -> Result<Vec<Counted>> {
         let judge = self.judge;
-        let mut failures = BTreeMap::new();
-        let mut broken: Vec<Option<Fate>> = vec![None; self.fates.len()];
+        let mut counts = vec![Counted::default(); judge.expectations.len()];
+        let mut broken: Vec<Option<(usize, Fate)>> = vec![None; self.fates.len()];
         for (at, (expectation, compiled)) in judge.expectations.iter().enumerate() {
             let passes = self.is_true(compiled)?;
-            let unsent = unsent_rows(selected, compiled);
-            let mut count = 0;
-            for row in (0..self.fates.len()).filter(|row| self.fates[*row] == Fate::Upsert && !passes.value(*row) && !unsent.contains(row))
-            {
-                count += 1;
+            let unsent = unsent_rows(self.selected, compiled);
+            for row in (0..self.fates.len()).filter(|row| self.fates[*row] == Fate::Upsert && !unsent.contains(row)) {
+                if passes.value(row) {
+                    counts[at].passed += 1;
+                    continue;
+                }
+                counts[at].failed += 1;
                 match expectation.action {
                     ExpectationAction::Warn => {}
-                    ExpectationAction::Drop => broken[row] = broken[row].or(Some(Fate::Ignored)),
+                    ExpectationAction::Drop => broken[row] = broken[row].or(Some((at, Fate::Ignored))),
                     ExpectationAction::Quarantine => {
-                        if !matches!(broken[row], Some(Fate::Rejected(_))) {
-                            broken[row] = Some(Fate::Rejected(Rule::Expectation(at)));
+                        if !matches!(broken[row], Some((_, Fate::Rejected(_)))) {
+                            broken[row] = Some((at, Fate::Rejected(Rule::Expectation(at))));
                         }
                     }
-                    ExpectationAction::Fail => note(stop, || Error::Expectation {
-                        table: judge.table.clone(),
-                        expectation: expectation.name.clone(),
-                        rows: 0,
-                        position: places.name(row),
-                    }),
+                    ExpectationAction::Fail => {
+                        let keys = if has_room(stop.as_ref(), &expectation.name) { judge.key_of(rows, row)? } else { None };
+                        note(stop, || Error::Expectation {
+                            table: judge.table.clone(),
+                            expectation: expectation.name.clone(),
+                            rows: 0,
+                            position: places.name(row),
+                            keys: keys.into_iter().collect(),
+                        });
+                    }
                 }
             }
-            if count > 0 {
-                failures.insert(expectation.name.clone(), count);
-            }
         }
-        for (row, fate) in broken.into_iter().enumerate() {
+        for (row, broken) in broken.into_iter().enumerate() {
+            let Some((rule, fate)) = broken else { continue };
+            counts[rule].dropped += 1;
             match fate {
-                Some(Fate::Ignored) => self.ignore(row, "expectation"),
-                Some(fate) => self.fates[row] = fate,
-                None => {}
+                Fate::Ignored => self.ignore(row, "expectation"),
+                fate => self.fates[row] = fate,
             }
         }
-        Ok(failures)
+        Ok(counts)
+    }
+}
+
+impl Judge {
+    /// No delete of one flow's source is before or after what another flow brought, but by the declared sequence.
+    pub fn of_several_flows(&mut self) {
+        self.cuts = false;
+        self.pictures = None;
+    }
+
+    /// What the expectations came to, as reports have it.
+    pub fn rule_counts(&self, flow: &str, counts: &[Counted]) -> Vec<RuleCount> {
+        let count = |((expectation, _), counted): (&(Expectation, Compiled), &Counted)| RuleCount {
+            flow: flow.to_owned(),
+            rule: expectation.name.clone(),
+            action: expectation.action.word().to_owned(),
+            passed: counted.passed,
+            failed: counted.failed,
+            dropped: counted.dropped,
+        };
+        self.expectations.iter().zip(counts).map(count).collect()
+    }
+
+    /// Failures by expectation, where there are any.
+    pub fn failures(&self, counts: &[Counted]) -> BTreeMap<String, u64> {
+        let failed = self.expectations.iter().zip(counts).filter(|(_, counted)| counted.failed > 0);
+        failed.map(|((expectation, _), counted)| (expectation.name.clone(), counted.failed)).collect()
+    }
+
+    /// The key of a row as text, where the dataset has keys.
+    fn key_of(&self, rows: &RecordBatch, row: usize) -> Result<Option<String>> {
+        let fail = |error| Error::kernel(&self.table, error);
+        let schema = rows.schema();
+        let named = |key: &String| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(key));
+        let places: Vec<usize> = self.keys.iter().filter_map(named).collect();
+        if places.is_empty() {
+            return Ok(None);
+        }
+        key_text(&rows.project(&places).map_err(fail)?, row).map(Some).map_err(fail)
+    }
+}
+
+/// Keys that a message names at most.
+const KEYS_SHOWN: usize = 10;
+
+/// Whether the key of one more row that breaks a rule is to be named.
+fn has_room(stop: Option<&Error>, rule: &str) -> bool {
+    match stop {
+        None => true,
+        Some(Error::Expectation { expectation, keys, .. }) => expectation == rule && keys.len() < KEYS_SHOWN,
+        Some(_) => false,
     }
 }
 
 /// Counts one more row of the first problem found.
 fn note(stop: &mut Option<Error>, problem: impl FnOnce() -> Error) {
-    let found = problem();
-    match stop {
-        None => {
-            *stop = Some(found);
-            count(stop);
-        }
-        Some(first) if std::mem::discriminant(first) == std::mem::discriminant(&found) => count(stop),
-        Some(_) => {}
+    let mut found = problem();
+    if let Error::NullKey { rows, .. } | Error::NullSequence { rows, .. } | Error::Expectation { rows, .. } = &mut found {
+        *rows = 1;
     }
+    join_stops(stop, Some(found));
 }
 
-fn count(stop: &mut Option<Error>) {
-    if let Some(Error::NullKey { rows, .. } | Error::NullSequence { rows, .. } | Error::Expectation { rows, .. }) = stop {
-        *rows += 1;
-    }
-}
-
-/// Adds what a later batch found to what forbids the commit already.
+/// Adds what was found later to what forbids the commit already, where it is the same.
 pub(crate) fn join_stops(first: &mut Option<Error>, later: Option<Error>) {
-    let more = match &later {
-        Some(Error::NullKey { rows, .. } | Error::NullSequence { rows, .. } | Error::Expectation { rows, .. }) => *rows,
-        _ => 0,
-    };
     match (first.as_mut(), later) {
         (None, later) => *first = later,
-        (Some(found), Some(later)) if std::mem::discriminant(found) == std::mem::discriminant(&later) => {
-            if let Error::NullKey { rows, .. } | Error::NullSequence { rows, .. } | Error::Expectation { rows, .. } = found {
-                *rows += more;
-            }
+        (Some(Error::NullKey { rows, .. }), Some(Error::NullKey { rows: more, .. }))
+        | (Some(Error::NullSequence { rows, .. }), Some(Error::NullSequence { rows: more, .. })) => *rows += more,
+        (
+            Some(Error::Expectation { expectation, rows, keys, .. }),
+            Some(Error::Expectation { expectation: other, rows: more, keys: more_keys, .. }),
+        ) if *expectation == other => {
+            *rows += more;
+            keys.extend(more_keys);
+            keys.truncate(KEYS_SHOWN);
         }
         _ => {}
     }

@@ -27,6 +27,7 @@ mod conform;
 mod controls;
 mod error;
 mod events;
+mod flow;
 mod fold_current;
 mod fold_history;
 mod growth;
@@ -37,6 +38,7 @@ mod judge;
 mod keys;
 mod known;
 mod leaves;
+mod look;
 mod merge;
 mod met;
 mod options;
@@ -59,6 +61,7 @@ mod widen;
 mod writes;
 
 pub use error::{Error, Result};
+pub use look::{FlowLook, look};
 pub use options::{Build, Options};
 pub use run::{run, table_spec};
 

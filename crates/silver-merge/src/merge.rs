@@ -81,11 +81,14 @@ async fn merge_slices(
     first: Slice,
     mut findings: Findings,
 ) -> Result<Sliced> {
-    if findings.rows == 0 {
+    if findings.rows == 0 && !attempt.replaces {
         return attempt.no_rows(intake.target).await.map(Sliced::Ended);
     }
     let table = attempt.open_or_create(intake.target).await?;
-    let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+    let files = match attempt.replaces {
+        true => Vec::new(),
+        false => table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?,
+    };
     let search = KeySearch::new(&table, files);
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
     let made_of = intake.judge.pictures.as_ref().map(|pictures| pictures.made_of(&intake.target.shape));
@@ -292,7 +295,7 @@ impl Merge<'_> {
         let changed = writes.changed;
         let rests_on = sums.met.iter().filter(|file| !writes.changes_file(**file)).map(|file| search.files()[*file].clone()).collect();
         let files = writes.finish().await?;
-        let maker = Maker { source: intake.source.name(), version: attempt.to };
+        let maker = Maker { flow: attempt.place.label(), version: attempt.to };
         let mut progress = attempt.source_progress(intake.source);
         match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
             Written::Planned(names_it) => progress.extend(names_it),

@@ -34,6 +34,11 @@ pub struct Options {
     pub functions: Vec<Arc<ScalarUDF>>,
     /// Replaces the spec's `select`.
     pub build: Option<Build>,
+    /// The table is built anew: one commit replaces all of its rows by those of the first flow, read from the start, and sets the
+    /// other flows back; those that run once run again.
+    pub full_refresh: bool,
+    /// A full refresh goes on where the source no longer has all that the table was made of.
+    pub accept_shorter_history: bool,
     /// Kept with quarantined rows, so that they lead to the run that found them.
     pub run_id: String,
     /// Told now and then how many rows of the source have been read since the attempt began.
@@ -52,6 +57,8 @@ impl Default for Options {
             as_of: None,
             functions: Vec::new(),
             build: None,
+            full_refresh: false,
+            accept_shorter_history: false,
             run_id: String::new(),
             progress: None,
             cancel: CancellationToken::new(),
@@ -69,6 +76,7 @@ impl fmt::Debug for Options {
             .field("as_of", &self.as_of)
             .field("functions", &self.functions.iter().map(|function| function.name()).collect::<Vec<_>>())
             .field("build", &self.build.is_some())
+            .field("full_refresh", &self.full_refresh)
             .field("run_id", &self.run_id)
             .finish_non_exhaustive()
     }

@@ -16,6 +16,7 @@ use tributary_specs::{Column, DataType, GrowthPolicy, SilverSpec, TableName, Tab
 
 use crate::conform::conform;
 use crate::error::{Error, Result};
+use crate::flow::Whereabouts;
 use crate::growth::{self, any_retyped};
 use crate::identity::Identity;
 use crate::intake::Intake;
@@ -42,14 +43,14 @@ impl Quarantine {
     ///
     /// # Errors
     /// Store errors.
-    pub async fn open(lake: &Lake, spec: &SilverSpec, source: &str, source_id: &str) -> Result<Self> {
+    pub async fn open(lake: &Lake, spec: &SilverSpec, place: &Whereabouts) -> Result<Self> {
         let name = spec.quarantine_table();
         let table = lake.table(&name).await.map_err(|source| Error::lake("open", &name, source))?;
         let position = match &table {
-            Some(table) => table.progress(source).await.map_err(|source| Error::lake("read positions of", &name, source))?,
+            Some(table) => table.progress(&place.app_id).await.map_err(|source| Error::lake("read positions of", &name, source))?,
             None => None,
         };
-        let recorded = Identity::recorded(table.as_ref(), source_id.to_owned()).await;
+        let recorded = Identity::recorded(table.as_ref(), place.id_app_id.clone()).await;
         let source_identity = recorded.map_err(|source| Error::lake("read positions of", &name, source))?;
         Ok(Self { name, of: spec.table.clone(), table, position, source_identity })
     }
@@ -88,7 +89,7 @@ impl Quarantine {
         let mut writer = table.writer(options).map_err(fail)?;
         let now = lake.clock().now().timestamp_micros();
         for rejected in rejected {
-            let origin = Origin { source: &reached.app_id, version: reached.version, run_id, now };
+            let origin = Origin { source: intake.source.name(), version: reached.version, run_id, now };
             let rows = rows(&columns, rejected, &origin).map_err(|error| Error::kernel(&self.name, error))?;
             writer.write(&rows).await.map_err(fail)?;
         }
@@ -119,7 +120,7 @@ impl Quarantine {
 
 /// What all rows of a commit have in common.
 struct Origin<'a> {
-    source: &'a str,
+    source: &'a TableName,
     version: i64,
     run_id: &'a str,
     now: i64,
@@ -131,7 +132,7 @@ fn columns(target: &Target) -> Vec<Column> {
     let row = target.columns.iter().filter(|column| target.shape.schema.column_with_name(&column.name).is_some());
     let row = row.map(|column| Column::new(&column.name, column.data_type.clone())).collect();
     vec![
-        commented("rule", DataType::String, "the expectation that failed, NULL_KEY or NULL_SEQUENCE"),
+        commented("rule", DataType::String, "the expectation that failed, NULL_KEY, NULL_SEQUENCE or NO_PARTITION"),
         commented(ROW, DataType::Struct(row), "the row as it would have been applied"),
         commented("source", DataType::String, "the table it came from"),
         commented("source_version", DataType::Long, "the version of that table by which it came"),
@@ -156,11 +157,10 @@ fn rows(columns: &[Column], rejected: &Rejected, origin: &Origin<'_>) -> Result<
     let count = rejected.rows.num_rows();
     let text = |text: &str| Arc::new(StringArray::from(vec![text; count])) as ArrayRef;
     let row = StructArray::from(rejected.rows.clone());
-    let source = origin.source.strip_prefix(crate::run::SOURCE_PREFIX).unwrap_or(origin.source);
     let given: BTreeMap<&str, ArrayRef> = BTreeMap::from([
         ("rule", Arc::new(rejected.rules.clone()) as ArrayRef),
         (ROW, Arc::new(row) as ArrayRef),
-        ("source", text(source)),
+        ("source", text(&origin.source.to_string())),
         ("source_version", Arc::new(Int64Array::from(vec![origin.version; count]))),
         ("position", Arc::clone(&rejected.positions)),
         ("file", Arc::clone(&rejected.files)),

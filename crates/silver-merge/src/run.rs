@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use tributary_lake::{Commit, CommitOutcome, Lake, Progress, Table};
-use tributary_specs::{DatasetReport, MergePolicy, SilverSpec, Status, TableSpec};
+use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, Operation, Progress, Reads, Table};
+use tributary_specs::{DatasetReport, ExpectationAction, MergePolicy, RuleCount, SetExpectation, SilverSpec, Status, TableSpec};
 
 use crate::append::append_rows;
 use crate::error::{Error, Result};
+use crate::flow::{self, Positions, Whereabouts};
 use crate::identity::Identity;
 use crate::intake::{Findings, Intake, Range, merge};
 use crate::judge::Judge;
@@ -16,59 +17,117 @@ use crate::options::Options;
 use crate::plan::Counts;
 use crate::quarantine::Quarantine;
 use crate::select::Selection;
-use crate::source::Source;
-use crate::state::State;
+use crate::source::{ROW_CHANGES, Source};
+use crate::state::{State, StateReads};
 use crate::target::{Target, create, is_new};
 use crate::widen::widen;
 use crate::writes::Changed;
 
-/// How the application id of a consumed source begins.
-pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
-/// The same for what tells which table that source is.
-const SOURCE_ID_PREFIX: &str = "tributary:source-id:";
-
-/// Brings a silver dataset up to date with what its source holds when the run begins: in one commit, or in one for each
-/// [`Options::source_versions_max`] versions.
+/// Brings a silver dataset up to date with what its sources hold when the run begins, flow by flow: each in one commit, or in one for
+/// each [`Options::source_versions_max`] versions.
 ///
-/// Safe to repeat, to overlap with itself, to cancel and to drop at any point: the position rides in the commit, a run that
-/// has lost its place does not commit, and a lost race is planned again from a fresh snapshot.
+/// Safe to repeat, to overlap with itself, to cancel and to drop at any point: the position of a flow rides in the commit of its rows,
+/// a run that has lost its place does not commit, and a lost race is planned again from a fresh snapshot. A flow that fails does not
+/// keep the others from going on.
 ///
 /// # Errors
-/// See [`Error`]; the table is as its last commit left it.
+/// See [`Error`], that of the first flow that failed; the table is as its last commit left it.
 pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<DatasetReport> {
-    let started = lake.clock().now();
-    let mut done: Option<DatasetReport> = None;
-    let mut goal = Goal::default();
-    let mut conflicts = 0;
-    loop {
-        match attempt(lake, spec, options, started, &mut goal).await? {
-            Ended::Empty(to) => goal.empty_to = Some(to),
-            Ended::Widened(note) => goal.widened.push(note),
-            Ended::Report(report) => {
-                let finished = !report.positions.values().any(|reached| goal.until.is_some_and(|until| (*reached as u64) < until));
-                let mut report = done.map_or_else(|| (*report).clone(), |done| both(done, &report));
-                report.conflicts = conflicts;
-                report.notes.splice(0..0, goal.widened.drain(..));
-                if finished {
-                    return Ok(report);
+    let flows = spec.each_flow();
+    let (mut done, mut failed) = (None::<DatasetReport>, None);
+    for (at, flow) in flows.iter().enumerate() {
+        // What replaces the table has set the other flows back.
+        let mut options = options.clone();
+        options.full_refresh &= at == 0;
+        options.build = options.build.filter(|_| at == 0);
+        let run = FlowRun { lake, spec: flow, flows: &flows, options: &options };
+        match run.run().await {
+            Ok(report) => done = Some(done.map_or_else(|| report.clone(), |done| beside(done, &report))),
+            Err(error @ Error::Cancelled { .. }) => return Err(error),
+            Err(error) if options.full_refresh => return Err(error),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    match (failed, done) {
+        (Some(error), _) => Err(error),
+        (None, Some(report)) => Ok(report),
+        (None, None) => Err(Error::spec(&spec.table, "it has no flow")),
+    }
+}
+
+/// A run of one flow.
+#[derive(Clone, Copy)]
+struct FlowRun<'a> {
+    lake: &'a Lake,
+    /// The dataset as the flow has it.
+    spec: &'a SilverSpec,
+    /// All flows of the dataset.
+    flows: &'a [SilverSpec],
+    options: &'a Options,
+}
+
+impl FlowRun<'_> {
+    async fn run(self) -> Result<DatasetReport> {
+        let started = self.lake.clock().now();
+        let mut done: Option<DatasetReport> = None;
+        let mut goal = Goal::default();
+        let mut conflicts = 0;
+        loop {
+            let ended = match self.share().await? {
+                Some(lost) => Ended::Lost(lost),
+                None => attempt(self, started, &mut goal).await?,
+            };
+            match ended {
+                Ended::Empty(to) => goal.empty_to = Some(to),
+                Ended::Widened(note) => goal.widened.push(note),
+                Ended::Report(report) => {
+                    let finished = !report.positions.values().any(|reached| goal.until.is_some_and(|until| (*reached as u64) < until));
+                    let mut report = done.map_or_else(|| (*report).clone(), |done| both(done, &report));
+                    report.conflicts = conflicts;
+                    report.notes.splice(0..0, goal.widened.drain(..));
+                    if finished {
+                        return Ok(report);
+                    }
+                    done = Some(report);
                 }
-                done = Some(report);
-            }
-            Ended::Lost(outcome) => {
-                conflicts += 1;
-                tracing::info!(table = %spec.table, ?outcome, conflicts, "a race was lost: planning again");
-                if conflicts >= u64::from(options.attempts_max.max(1)) {
-                    return Err(lost(spec, conflicts, outcome));
+                Ended::Lost(outcome) => {
+                    conflicts += 1;
+                    tracing::info!(table = %self.spec.table, ?outcome, conflicts, "a race was lost: planning again");
+                    if conflicts >= u64::from(self.options.attempts_max.max(1)) {
+                        return Err(lost(self.spec, conflicts, outcome));
+                    }
                 }
             }
         }
     }
+
+    /// See [`flow::share`]; the outcome of a lost race.
+    async fn share(&self) -> Result<Option<CommitOutcome>> {
+        if self.flows.len() < 2 {
+            return Ok(None);
+        }
+        let shared = flow::share(self.lake, self.spec, self.flows).await;
+        let outcome = shared.map_err(|source| Error::lake("commit to", &self.spec.table, source))?;
+        Ok(outcome.filter(|outcome| !matches!(outcome, CommitOutcome::Committed { .. })))
+    }
 }
 
-/// The report of two commits of one run.
+/// The report of two commits of one flow.
 fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
     if second.status == Status::NothingNew {
         return first;
+    }
+    let mut report = beside(first, second);
+    report.reason = format!("{} new rows in several commits", report.rows_in);
+    report
+}
+
+/// The report of what two flows, or two commits, did one after the other.
+fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
+    if second.status == Status::NothingNew {
+        let mut report = first;
+        report.positions.extend(second.positions.clone());
+        return report;
     }
     let mut report = second.clone();
     merge(&mut report.rows_ignored, &first.rows_ignored);
@@ -81,11 +140,24 @@ fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
     report.rows_deleted += first.rows_deleted;
     report.ties += first.ties;
     report.bytes_written += first.bytes_written;
-    report.version_from = first.version_from;
-    report.reason = format!("{} new rows in several commits", report.rows_in);
+    report.conflicts += first.conflicts;
+    report.millis = first.millis.max(report.millis);
+    report.positions = first.positions.into_iter().chain(report.positions).collect();
     report.notes = first.notes.into_iter().chain(report.notes).collect();
+    report.count_rules(first.rules);
+    if first.status == Status::Committed {
+        report.version_from = first.version_from;
+        report.commits = first.commits.max(1) + report.commits.max(1);
+        report.reason = format!("{}; {}", first.reason, report.reason);
+        if first.mode == FULL {
+            FULL.clone_into(&mut report.mode);
+        }
+    }
     report
 }
+
+/// The mode of a run that built the table anew.
+const FULL: &str = "full";
 
 /// What `setup` creates for a silver dataset; none where a source is not there, or has no rows yet and not every column that the
 /// spec names, so that only the first run can tell.
@@ -96,12 +168,33 @@ pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Re
     let Some(source) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
     let Some(table) = open(lake, source).await? else { return Ok(None) };
     let is_new = is_new(&table);
-    match Planned::new(lake, spec, options, &Source::new(table), None).await {
+    let flows = spec.each_flow();
+    let run = FlowRun { lake, spec: &flows[0], flows: &flows, options };
+    let planned = match Planned::new(run, &Source::new(table, spec), None).await {
+        Ok(plan) => further(run, &flows[1..]).await.map(|()| plan),
+        Err(error) => Err(error),
+    };
+    match planned {
         Ok(plan) => Ok(Some(plan.target.table_spec(spec))),
         Err(Error::NoSource { .. }) => Ok(None),
         Err(error) if is_new && error.is_of_unknown_column() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Plans further flows, as far as their sources are there.
+async fn further(run: FlowRun<'_>, flows: &[SilverSpec]) -> Result<()> {
+    for flow in flows {
+        let Some(name) = flow.sources.first() else { continue };
+        let Some(table) = open(run.lake, name).await? else { continue };
+        let options = Options { build: None, ..run.options.clone() };
+        let run = FlowRun { spec: flow, options: &options, ..run };
+        match Planned::new(run, &Source::new(table, flow), None).await {
+            Ok(_) | Err(Error::NoSource { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// How far a run goes.
@@ -133,14 +226,17 @@ pub(crate) struct Attempt<'a> {
     pub spec: &'a SilverSpec,
     pub options: &'a Options,
     pub existing: Option<Table>,
-    /// The target's position in its source.
-    pub position: Option<i64>,
+    /// Whether the commit replaces all rows that are there.
+    pub replaces: bool,
+    /// Where the flow is in its source.
+    pub place: Whereabouts,
+    /// Where all flows are in theirs.
+    positions: Positions,
     /// The version of the source the commit will be at.
     pub to: u64,
     /// The version of the source the run ends at.
     until: u64,
     quarantine: Quarantine,
-    source: String,
     source_identity: Identity,
     started: DateTime<Utc>,
 }
@@ -165,16 +261,36 @@ struct Planned {
 }
 
 impl Planned {
-    async fn new(lake: &Lake, spec: &SilverSpec, options: &Options, source: &Source, existing: Option<&Table>) -> Result<Self> {
+    async fn new(run: FlowRun<'_>, source: &Source, existing: Option<&Table>) -> Result<Self> {
+        let FlowRun { lake, spec, options, .. } = run;
         let mut lookups = Vec::new();
         for name in &spec.sources[1..] {
             let missing = || Error::NoSource { table: spec.table.clone(), source_table: Box::new(name.clone()) };
             lookups.push(open(lake, name).await?.ok_or_else(missing)?);
         }
         let selection = Selection::plan(lake, spec, options, source, &lookups).await?;
-        let judge = Judge::new(spec, source, &selection)?;
-        let target = Target::new(spec, &selection, &judge, source.has_positions().await?, existing)?;
+        let mut judge = Judge::new(spec, source, &selection, existing)?;
+        if run.flows.len() > 1 {
+            judge.of_several_flows();
+        }
+        let target = Target::new(spec, &selection, &judge, run.have_positions(source).await?, existing)?;
         Ok(Self { selection, judge, target })
+    }
+}
+
+impl FlowRun<'_> {
+    /// Whether rows of any flow's source have a position, for all flows of a table are in one order.
+    async fn have_positions(&self, source: &Source) -> Result<Option<bool>> {
+        let mut known = source.has_positions().await?;
+        for flow in self.flows.iter().filter(|_| self.flows.len() > 1) {
+            if known == Some(true) {
+                break;
+            }
+            let Some(name) = flow.sources.first() else { continue };
+            let Some(table) = open(self.lake, name).await? else { continue };
+            known = Source::new(table, flow).has_positions().await?.max(known);
+        }
+        Ok(known)
     }
 }
 
@@ -183,42 +299,39 @@ async fn open(lake: &Lake, name: &tributary_specs::TableName) -> Result<Option<T
 }
 
 /// One commit, of versions up to the goal that the first attempt sets.
-async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: DateTime<Utc>, goal: &mut Goal) -> Result<Ended> {
+async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> Result<Ended> {
+    let FlowRun { lake, spec, options, .. } = run;
     let Some(name) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
-    let app_id = format!("{SOURCE_PREFIX}{name}");
+    let of_target = |source| Error::lake("read positions of", &spec.table, source);
     let existing = open(lake, &spec.table).await?;
-    let position = match &existing {
-        Some(table) => table.progress(&app_id).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?,
-        None => None,
-    };
-    let id_app_id = format!("{SOURCE_ID_PREFIX}{name}");
-    let quarantine = Quarantine::open(lake, spec, &app_id, &id_app_id).await?;
-    let recorded = Identity::recorded(existing.as_ref(), id_app_id).await;
-    let source_identity = recorded.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
+    let positions = Positions::of(existing.as_ref()).await.map_err(of_target)?;
+    let place = Whereabouts::of(spec, name, &positions, lake.options());
+    let quarantine = Quarantine::open(lake, spec, &place).await?;
+    let source_identity = Identity::recorded(existing.as_ref(), place.id_app_id.clone()).await.map_err(of_target)?;
+    let replaces = options.full_refresh && existing.is_some();
+    let position = place.position().filter(|_| !replaces);
     let mut attempt =
-        Attempt { lake, spec, options, existing, position, to: 0, until: 0, quarantine, source: app_id, source_identity, started };
+        Attempt { lake, spec, options, existing, replaces, place, positions, to: 0, until: 0, quarantine, source_identity, started };
+    if let Some(version) = position.filter(|_| spec.once) {
+        return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("it has run once, over version {version} of `{name}`")))));
+    }
     let Some(source) = open(lake, name).await? else {
-        if position.is_some() {
+        if position.is_some() || replaces {
             return Err(Error::NoSource { table: spec.table.clone(), source_table: Box::new(name.clone()) });
         }
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("its source `{name}` does not exist yet")))));
     };
-    let source = Source::new(source);
+    let source = Source::new(source, spec);
     let latest = source.table.version();
     let made_again = attempt.source_identity.is_not(&source.table);
-    if made_again || position.is_some_and(|position| position > latest as i64) {
-        return Err(Error::SourceWentBack {
-            table: spec.table.clone(),
-            source_table: Box::new(name.clone()),
-            position: position.unwrap_or_default(),
-            latest,
-            made_again,
-        });
+    if let Some(position) = position.filter(|position| made_again || *position > latest as i64) {
+        let (table, source_table) = (spec.table.clone(), Box::new(name.clone()));
+        return Err(Error::SourceWentBack { table, source_table, position, latest, made_again });
     }
     let latest = *goal.until.get_or_insert(latest);
     let from = match position {
         Some(position) => u64::try_from(position).ok(),
-        None => options.starting_version.checked_sub(1),
+        None => options.starting_version.checked_sub(1).filter(|_| !spec.once),
     };
     let first = from.map_or(0, |from| from + 1);
     if first > latest {
@@ -226,18 +339,33 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
     }
     attempt.until = latest;
     let begin = goal.empty_to.map_or(first, |empty| first.max(empty + 1));
-    attempt.to = options.source_versions_max.map_or(latest, |most| latest.min(begin + most.max(1) - 1));
+    let most = options.source_versions_max.filter(|_| !replaces && !spec.once);
+    attempt.to = most.map_or(latest, |most| latest.min(begin + most.max(1) - 1));
+    if let Some(seen) = attempt.quarantine.seen(&source).filter(|_| spec.once && attempt.place.recorded.is_none()) {
+        // A run that died after its quarantine: it is done again over the same rows.
+        attempt.to = attempt.to.min(u64::try_from(seen).unwrap_or(attempt.to));
+        attempt.until = attempt.to;
+    }
     if let Some(table) = &attempt.existing {
         table.ensure_writable().map_err(|source| Error::lake("write to", &spec.table, source))?;
+    }
+    if replaces {
+        attempt.ensure_replaceable(&source).await?;
     }
     let state = match spec.policy {
         MergePolicy::Append => None,
         _ => {
-            let ignores_position = crate::controls::state_above_target_position(lake.options());
-            Some(State::open(lake, &spec.table, attempt.existing.as_ref(), position, ignores_position).await?)
+            let reads = match crate::controls::state_above_target_position(lake.options()) {
+                _ if replaces => StateReads::Nothing,
+                true => StateReads::Latest,
+                false => StateReads::Named,
+            };
+            Some(State::open(lake, &spec.table, attempt.existing.as_ref(), attempt.positions.reached(), reads).await?)
         }
     };
-    let Planned { selection, judge, target } = Planned::new(lake, spec, options, &source, attempt.existing.as_ref()).await?;
+    let planned_on = attempt.existing.as_ref().filter(|_| !replaces);
+    let Planned { selection, judge, mut target } = Planned::new(run, &source, planned_on).await?;
+    target.grows |= replaces && attempt.existing.as_ref().is_some_and(|table| table.columns() != target.columns);
     if let Some(table) = attempt.existing.as_ref().filter(|_| !target.widened.is_empty()) {
         return widen(&attempt, table, &target, state.as_ref()).await;
     }
@@ -252,6 +380,11 @@ async fn attempt(lake: &Lake, spec: &SilverSpec, options: &Options, started: Dat
 impl Attempt<'_> {
     /// The versions to read; those that quarantine has seen already apart.
     fn ranges(&self, source: &Source, from: Option<u64>) -> Vec<Range> {
+        if self.spec.once {
+            // What is there is read as one; a version of it cannot be parted from those before.
+            let sets_aside = self.quarantine.seen(source).is_none_or(|seen| seen < self.to as i64);
+            return vec![Range { from, to: self.to, sets_aside }];
+        }
         let seen = self.quarantine.seen(source).and_then(|seen| u64::try_from(seen).ok()).map(|seen| seen.min(self.to));
         match seen.filter(|seen| from.is_none_or(|from| *seen > from)) {
             None => vec![Range { from, to: self.to, sets_aside: true }],
@@ -273,7 +406,65 @@ impl Attempt<'_> {
     }
 
     fn reached(&self) -> Progress {
-        Progress { app_id: self.source.clone(), expected: self.position, version: self.to as i64 }
+        Progress { app_id: self.place.app_id.clone(), expected: self.place.recorded, version: self.to as i64 }
+    }
+
+    /// Whether the table can be built anew: it is then made of what its source still has, and it stays the kind of table that it is.
+    async fn ensure_replaceable(&self, source: &Source) -> Result<()> {
+        let keyed = self.spec.policy != MergePolicy::Append;
+        let was_keyed = |table: &Table| table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true");
+        if let Some(table) = self.existing.as_ref().filter(|table| was_keyed(table) != keyed) {
+            let word = |keyed| if keyed { "rows that change" } else { "rows that are only added" }.to_owned();
+            return Err(Error::Remade { table: self.spec.table.clone(), found: word(was_keyed(table)), declared: word(keyed) });
+        }
+        let shortened = if self.options.accept_shorter_history { None } else { source.shortened(self.to).await? };
+        shortened.map_or(Ok(()), |why| {
+            Err(Error::HistoryShorter { table: self.spec.table.clone(), source_table: Box::new(source.name().clone()), why })
+        })
+    }
+
+    /// The commit that makes its rows the only ones, and sets the other flows back.
+    async fn replacing(&self, table: &Table, target: &Target, mut commit: Commit) -> Result<Commit> {
+        let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+        commit.progress.extend(self.positions.set_back(&self.place.app_id));
+        let said = target.table_spec(self.spec).properties.into_iter().filter(|(name, _)| name.starts_with("tributary."));
+        Ok(Commit {
+            operation: Operation::Overwrite,
+            removes: files,
+            marks: Vec::new(),
+            rests_on: Vec::new(),
+            changes: Vec::new(),
+            schema: target.grows.then(|| target.columns.clone()),
+            properties: said.collect(),
+            reads: Reads::WholeTable,
+            replaces: true,
+            ..commit
+        })
+    }
+
+    /// What the rules of the whole table come to once the commit is in it.
+    async fn hold_to_set_rules(&self, table: &Table, commit: &Commit) -> Result<Vec<RuleCount>> {
+        let rules = &self.spec.set_expectations;
+        if rules.is_empty() {
+            return Ok(Vec::new());
+        }
+        let findings = table.set_findings(commit, rules, self.options.memory_limit).await;
+        let findings = findings.map_err(|source| Error::lake("hold to its rules", table.name(), source))?;
+        let broken = |rule: &SetExpectation| findings.iter().find(|finding| finding.rule == rule.name);
+        if let Some(finding) = rules.iter().filter(|rule| rule.action == ExpectationAction::Fail).find_map(broken) {
+            return Err(Error::SetExpectation {
+                table: self.spec.table.clone(),
+                expectation: finding.rule.clone(),
+                reason: finding.reason.clone(),
+                keys: finding.keys.clone(),
+            });
+        }
+        let count = |rule: &SetExpectation| {
+            let failed = u64::from(broken(rule).is_some());
+            let (flow, action) = (self.spec.flow_name().to_owned(), rule.action.word().to_owned());
+            RuleCount { flow, rule: rule.name.clone(), action, passed: 1 - failed, failed, dropped: 0 }
+        };
+        Ok(rules.iter().map(count).collect())
     }
 
     /// Commits rejected rows, before the target; gives the outcome of a lost race.
@@ -289,8 +480,23 @@ impl Attempt<'_> {
         if self.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.spec.table.clone() });
         }
+        let mut commit = if self.replaces { self.replacing(table, intake.target, commit).await? } else { commit };
+        commit.rewinds |= self.replaces || self.source_identity.is_not(&intake.source.table);
+        let of_set = self.hold_to_set_rules(table, &commit).await?;
+        let replaced: u64 = if self.replaces { commit.removes.iter().filter_map(DataFile::live_rows).sum() } else { 0 };
         match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
-            CommitOutcome::Committed { version } => Ok(Ended::Report(Box::new(self.report(intake, tally, version)))),
+            CommitOutcome::Committed { version } => {
+                let mut report = self.report(intake, tally, version);
+                let failed = of_set.iter().filter(|count| count.failed > 0).map(|count| (count.rule.clone(), count.failed));
+                report.expectations.extend(failed);
+                report.rules.extend(of_set);
+                if self.replaces {
+                    FULL.clone_into(&mut report.mode);
+                    report.rows_deleted += replaced;
+                    report.reason = format!("built anew: {}", report.reason);
+                }
+                Ok(Ended::Report(Box::new(report)))
+            }
             lost => Ok(Ended::Lost(lost)),
         }
     }
@@ -310,6 +516,11 @@ impl Attempt<'_> {
             let new: Vec<&str> = intake.target.columns.iter().map(|column| column.name.as_str()).filter(|name| !had(name)).collect();
             notes.push(if new.is_empty() { "a struct has more fields".to_owned() } else { format!("columns added: {}", new.join(", ")) });
         }
+        let passed_over = intake.source.passed_over();
+        if passed_over > 0 {
+            let source = intake.source.name();
+            notes.push(format!("{passed_over} commits of `{source}` that update or delete rows were passed over (skipChangeCommits)"));
+        }
         notes.extend(self.said_otherwise(intake.target));
         notes.extend(
             unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),
@@ -323,10 +534,11 @@ impl Attempt<'_> {
             rows_inserted: changed.inserted,
             rows_updated: changed.updated,
             rows_deleted: changed.deleted,
-            expectations: findings.expectations,
+            expectations: intake.judge.failures(&findings.rules),
+            rules: intake.judge.rule_counts(self.spec.flow_name(), &findings.rules),
             ties: counts.ties,
             version_to: Some(version),
-            positions: BTreeMap::from([(intake.source.name().to_string(), self.to as i64)]),
+            positions: BTreeMap::from([(self.place.label().to_owned(), self.to as i64)]),
             bytes_written: bytes,
             mode: mode.to_owned(),
             reason: format!("{} new rows of {}{slices}", findings.rows, intake.source.name()),
@@ -347,6 +559,9 @@ impl Attempt<'_> {
         if self.to < self.until {
             return Ok(Ended::Empty(self.to));
         }
+        if self.spec.once && self.existing.is_some() {
+            return self.has_run_over_nothing().await;
+        }
         let mut report = self.nothing_new("the new versions of its source hold no rows");
         if self.existing.is_none() {
             report.version_to = Some(self.open_or_create(target).await?.version());
@@ -354,6 +569,16 @@ impl Attempt<'_> {
             "created; its source holds no rows yet".clone_into(&mut report.reason);
         }
         Ok(Ended::Report(Box::new(report)))
+    }
+
+    /// A flow that runs once has run, though there was nothing: what comes later is not for it.
+    async fn has_run_over_nothing(&self) -> Result<Ended> {
+        let Some(table) = &self.existing else { return Ok(Ended::Empty(self.to)) };
+        let commit = Commit { operation: Operation::Write, progress: vec![self.reached()], reads: Reads::BlindAppend, ..Commit::default() };
+        match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
+            CommitOutcome::Committed { .. } => Ok(Ended::Report(Box::new(self.nothing_new("it has run once, over a source without rows")))),
+            lost => Ok(Ended::Lost(lost)),
+        }
     }
 
     /// A report of a run that found nothing to do.

@@ -151,7 +151,7 @@ impl Selection {
         let origins = origins(&plan).map_err(in_select)?;
         let outputs = outputs(&plan, source, spec.select.is_some() || joins);
         let scope = Scope::new(&plan, &outputs, &origins).map_err(in_select)?;
-        let chosen = choose(spec, &plan, &outputs)?;
+        let chosen = choose(spec, source, &plan, &outputs)?;
         let mut columns = Vec::with_capacity(chosen.len());
         for place in &chosen {
             let field = plan.schema().field(*place);
@@ -288,8 +288,8 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
     outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()
 }
 
-/// The outputs that the spec's column selection keeps.
-fn choose(spec: &SilverSpec, plan: &LogicalPlan, outputs: &[usize]) -> Result<Vec<usize>> {
+/// The outputs that the spec's column selection keeps. It may leave out what the source has and no table is meant to hold.
+fn choose(spec: &SilverSpec, source: &Source, plan: &LogicalPlan, outputs: &[usize]) -> Result<Vec<usize>> {
     let name = |at: usize| plan.schema().field(at).name();
     let missing = |clause, column: &String| Error::NoColumn {
         table: spec.table.clone(),
@@ -305,6 +305,12 @@ fn choose(spec: &SilverSpec, plan: &LogicalPlan, outputs: &[usize]) -> Result<Ve
         ColumnSelection::All => outputs.to_vec(),
         ColumnSelection::Only(columns) => columns.iter().map(find).collect::<Result<_>>()?,
         ColumnSelection::Except(columns) => {
+            let schema = source.schema();
+            let fields = plan.schema().fields().iter().chain(schema.fields());
+            let there: BTreeSet<String> = fields.map(|field| field.name().to_lowercase()).collect();
+            if let Some(column) = columns.iter().find(|column| !there.contains(&column.to_lowercase())) {
+                return Err(missing("columns", column));
+            }
             let left_out = |at: &usize| columns.iter().any(|column| column.eq_ignore_ascii_case(name(*at)));
             outputs.iter().copied().filter(|at| !left_out(at)).collect()
         }

@@ -1,9 +1,12 @@
 //! The stream of a dataset: which rows of its first source are new, and what the source tells about each.
 
-use tributary_lake::Table;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
-use tributary_specs::{Decode, TableName};
+use tributary_lake::{Appended, Result as LakeResult, Table};
+use tributary_specs::{Decode, SilverSpec, StreamRead, TableName};
 
 use crate::error::{Error, Result};
 
@@ -25,24 +28,46 @@ pub(crate) enum Delivery {
     Feed,
 }
 
-/// The first source of a dataset.
+/// The first source of a flow.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub table: Table,
     pub delivery: Delivery,
+    /// Which of its rows are read.
+    extent: Extent,
+    /// Commits passed over in the last reading of each range, by its first version.
+    passed_over: Arc<Mutex<BTreeMap<u64, u64>>>,
+}
+
+/// Which rows of a source that is read by its appends are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Those of commits that only add some; another commit is an error.
+    Appends,
+    /// Those of commits that only add some; others are passed over.
+    AppendsAlone,
+    /// Those there are.
+    Live,
 }
 
 impl Source {
-    /// How `table` is read.
-    pub fn new(table: Table) -> Self {
-        let delivery = if table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true") {
+    /// How a flow reads `table`.
+    pub fn new(table: Table, flow: &SilverSpec) -> Self {
+        let by_appends = flow.once || flow.stream == StreamRead::SkipChangeCommits;
+        let rows_change = table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true");
+        let delivery = if flow.stream == StreamRead::ChangeFeed || (!by_appends && rows_change) {
             Delivery::Feed
         } else if has_column(&table, "_op") && has_column(&table, "_position") {
             Delivery::Changes
         } else {
             Delivery::Rows
         };
-        Self { table, delivery }
+        let extent = match (flow.once, flow.stream) {
+            (true, _) => Extent::Live,
+            (false, StreamRead::SkipChangeCommits) => Extent::AppendsAlone,
+            (false, StreamRead::Auto | StreamRead::ChangeFeed) => Extent::Appends,
+        };
+        Self { table, delivery, extent, passed_over: Arc::default() }
     }
 
     /// Its name.
@@ -64,7 +89,9 @@ impl Source {
         let names = schema.fields().iter().map(|field| field.name());
         match self.delivery {
             Delivery::Feed => names.filter(|name| !name.starts_with("__")).cloned().collect(),
-            Delivery::Changes | Delivery::Rows => names.filter(|name| !TECHNICAL.contains(&name.as_str())).cloned().collect(),
+            Delivery::Changes | Delivery::Rows => {
+                names.filter(|name| !TECHNICAL.contains(&name.as_str()) && !name.starts_with("__")).cloned().collect()
+            }
         }
     }
 
@@ -93,11 +120,57 @@ impl Source {
     /// # Errors
     /// When a version of the range can no longer be read, or removed rows of a source that is read by its appends.
     pub async fn rows(&self, from: Option<u64>, to: u64) -> Result<SendableRecordBatchStream> {
-        let stream = match self.delivery {
-            Delivery::Changes | Delivery::Rows => self.table.appended(from, to).await,
-            Delivery::Feed => self.table.changes(from.map_or(0, |from| from + 1), to).await,
+        let stream = match (self.delivery, self.extent) {
+            (Delivery::Feed, _) => self.table.changes(from.map_or(0, |from| from + 1), to).await,
+            (Delivery::Changes | Delivery::Rows, Extent::Live) => self.live(to).await,
+            (Delivery::Changes | Delivery::Rows, Extent::Appends) => match self.table.appended(from, to).await {
+                // What is read for the first time is read as it is.
+                Err(tributary_lake::Error::NotAppendOnly { .. }) if from.is_none() => self.live(to).await,
+                read => read,
+            },
+            (Delivery::Changes | Delivery::Rows, Extent::AppendsAlone) => self.appends_alone(from, to).await,
         };
         stream.map_err(|source| Error::lake("read the new rows of", self.name(), source))
+    }
+
+    async fn live(&self, to: u64) -> LakeResult<SendableRecordBatchStream> {
+        self.table.at_version(to).await?.live_rows().await
+    }
+
+    async fn appends_alone(&self, from: Option<u64>, to: u64) -> LakeResult<SendableRecordBatchStream> {
+        let Appended { rows, passed_over } = self.table.appended_without_changes(from, to).await?;
+        let mut counted = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.insert(from.map_or(0, |from| from + 1), passed_over);
+        Ok(rows)
+    }
+
+    /// Commits that were passed over because they update or delete rows.
+    pub fn passed_over(&self) -> u64 {
+        self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
+    }
+
+    /// Why a table that is built anew from this source may come to hold less than was read of it before, if it may.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn shortened(&self, to: u64) -> Result<Option<String>> {
+        let fail = |source| Error::lake("read the history of", self.name(), source);
+        if self.extent == Extent::Live || (self.delivery != Delivery::Feed && self.extent == Extent::AppendsAlone) {
+            return Ok(None);
+        }
+        let reaches_back = self.table.reaches_back().await.map_err(fail)?;
+        let cut = || "no longer has its first versions in its log".to_owned();
+        if self.delivery == Delivery::Feed {
+            return Ok((!reaches_back).then(cut));
+        }
+        match self.table.added(None, to).await {
+            Err(tributary_lake::Error::NotAppendOnly { version, .. }) => {
+                Ok(Some(format!("had rows removed by version {version}, which are not read again")))
+            }
+            Err(other) => Err(fail(other)),
+            // Tables of feeds only grow, as far back as their log may go.
+            Ok(_) => Ok((!reaches_back && !has_column(&self.table, "_ingested_at")).then(cut)),
+        }
     }
 }
 

@@ -65,8 +65,10 @@ pub(crate) struct State {
     recorded: Option<i64>,
     /// The table that version is of.
     identity: Identity,
-    /// The target's own position.
-    position: Option<i64>,
+    /// The target's own positions, by the label of their flow.
+    reached: BTreeMap<String, i64>,
+    /// Nothing that is there counts: the target is built anew.
+    fresh: bool,
     ignores_position: bool,
 }
 
@@ -84,10 +86,22 @@ pub(crate) struct StateChanges {
     pub added: Vec<Events>,
 }
 
+/// Which of the state is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateReads {
+    /// The version that the target names, up to the target's positions.
+    Named,
+    /// The latest, whatever the target says: only a control asks for that.
+    Latest,
+    /// None: the target is built anew.
+    Nothing,
+}
+
 /// Where new state rows come from.
 #[derive(Debug, Clone)]
 pub(crate) struct Maker<'a> {
-    pub source: &'a TableName,
+    /// The label of the flow.
+    pub flow: &'a str,
     pub version: u64,
 }
 
@@ -123,8 +137,8 @@ impl State {
         lake: &Lake,
         target: &TableName,
         table: Option<&Table>,
-        position: Option<i64>,
-        ignores_position: bool,
+        reached: BTreeMap<String, i64>,
+        reads: StateReads,
     ) -> Result<Self> {
         let name = table_name(target);
         let open = |source| Error::lake("open", &name, source);
@@ -139,10 +153,12 @@ impl State {
         };
         let named = Identity::recorded(table, id_app_id(target)).await;
         let identity = named.map_err(|source| Error::lake("read positions of", target, source))?;
-        if let Some(lost) = lost(latest.as_ref(), recorded, &identity) {
+        let (fresh, ignores_position) = (reads == StateReads::Nothing, reads == StateReads::Latest);
+        if let Some(lost) = lost(latest.as_ref(), recorded, &identity).filter(|_| !fresh) {
             return Err(Error::StateLost { table: target.clone(), state: Box::new(name), lost });
         }
         let current = match (&latest, recorded.and_then(|version| u64::try_from(version).ok())) {
+            _ if fresh => None,
             (Some(latest), _) if ignores_position => Some(latest.clone()),
             (Some(latest), Some(version)) if latest.version() != version => Some(latest.at_version(version).await.map_err(open)?),
             (Some(latest), Some(_)) => Some(latest.clone()),
@@ -152,7 +168,7 @@ impl State {
             Some(table) => Some(KeySearch::new(&table, table.files().await.map_err(open)?)),
             None => None,
         };
-        Ok(Self { name, owner: target.clone(), latest, current, recorded, identity, position, ignores_position })
+        Ok(Self { name, owner: target.clone(), latest, current, recorded, identity, reached, fresh, ignores_position })
     }
 
     /// The retained events of keys.
@@ -185,10 +201,13 @@ impl State {
 
     fn decode(&self, target: &Target, hits: Found) -> Result<Retained> {
         let kernel = |error| Error::kernel(&self.name, error);
+        let makers = hits.rows.column_by_name(SOURCE).and_then(|array| array.as_string_opt::<i32>());
         let counts = |row: &u32| {
             let versions = hits.rows.column_by_name(SOURCE_VERSION).and_then(|array| array.as_primitive_opt::<Int64Type>());
             let made = versions.filter(|versions| versions.is_valid(*row as usize)).map(|versions| versions.value(*row as usize));
-            self.ignores_position || made.is_none_or(|made| self.position.is_some_and(|position| made <= position))
+            let by = makers.filter(|makers| makers.is_valid(*row as usize)).map(|makers| makers.value(*row as usize));
+            let reached = by.and_then(|by| self.reached.get(by).copied());
+            self.ignores_position || made.is_none_or(|made| reached.is_some_and(|reached| made <= reached))
         };
         let at: UInt32Array = (0..hits.rows.num_rows() as u32).filter(counts).collect();
         let rows = take_record_batch(&hits.rows, &at).map_err(kernel)?;
@@ -201,7 +220,8 @@ impl State {
     /// # Errors
     /// Store errors.
     pub async fn write(&self, lake: &Lake, target: &Target, changes: StateChanges, maker: &Maker<'_>) -> Result<Written> {
-        if changes.removed.is_empty() && changes.added.iter().all(|events| events.len() == 0) {
+        let made_anew = self.fresh && (self.latest.is_some() || self.recorded.is_some());
+        if !made_anew && changes.removed.is_empty() && changes.added.iter().all(|events| events.len() == 0) {
             // A target of a release that did not name the table does so now.
             let known = self.latest.as_ref().filter(|_| self.recorded.is_some());
             return Ok(Written::Planned(known.and_then(|table| self.identity.take_on(table)).into_iter().collect()));
@@ -217,7 +237,7 @@ impl State {
         let wanted = columns(target);
         let is_narrow = |table: &Table| grown(table, &wanted).is_some_and(|columns| any_retyped(table.columns(), &columns));
         match self.current.as_ref().is_some_and(|search| is_narrow(search.table())) {
-            true => self.write_over(lake, target, StateChanges::default(), &Maker { source: &self.owner, version: 0 }).await,
+            true => self.write_over(lake, target, StateChanges::default(), &Maker { flow: "", version: 0 }).await,
             false => Ok(Written::Planned(Vec::new())),
         }
     }
@@ -418,7 +438,7 @@ fn encode(target: &Target, events: &Events, maker: &Maker<'_>, now: i64) -> Resu
             COVERS_ROW => {
                 Arc::new((0..count).map(|row| Some(events.covers_row.get(row).copied().unwrap_or(false))).collect::<BooleanArray>())
             }
-            SOURCE => text(&|_| Some(maker.source.to_string())),
+            SOURCE => text(&|_| Some(maker.flow.to_owned())),
             SOURCE_VERSION => Arc::new(Int64Array::from(vec![maker.version as i64; count])),
             RETAINED_AT => Arc::new(TimestampMicrosecondArray::from(vec![now; count]).with_timezone("UTC")),
             name => events.rows.column_by_name(name).cloned().unwrap_or_else(null),

@@ -86,6 +86,10 @@ impl Target {
         check_order(spec, sequence_type.is_some(), positions || has_positions.is_none())?;
         let business = business_columns(spec, selection, existing, mark.as_deref())?;
         let kept = judge.sequence_columns().filter(|names| names.iter().all(|name| business.iter().any(|column| column.name == *name)));
+        if let Some(missing) = kept.iter().flatten().find(|name| existing.is_some() && !is_history && selection.position(name).is_none()) {
+            let reason = format!("its sequence is column `{missing}` of the table, which this query does not yield");
+            return Err(Error::spec(&spec.table, reason));
+        }
         let mut target = Self {
             shape: shape(spec, &business, sequence_type.is_some(), positions)?,
             columns: Vec::new(),
@@ -405,6 +409,9 @@ fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool
         found.ok_or_else(|| Error::spec(&spec.table, format!("there is no column `{name}`")))
     };
     let leaves = Leaves::new(&schema, spec.ignore_null_updates != IgnoreNullUpdates::Off);
+    if let IgnoreNullUpdates::Columns(names) = &spec.ignore_null_updates {
+        names.iter().map(index).collect::<Result<Vec<_>>>()?;
+    }
     let keys = match spec.policy {
         MergePolicy::Append => Vec::new(),
         _ if spec.keys.is_empty() => return Err(Error::spec(&spec.table, format!("the policy {} needs keys", spec.policy.word()))),
@@ -436,7 +443,7 @@ fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool
 
 fn column(rows: &RecordBatch, field: &Field) -> Result<ArrayRef, ArrowError> {
     match rows.column_by_name(field.name()) {
-        Some(array) => conform(array, field.data_type()),
-        None => Ok(new_null_array(field.data_type(), rows.num_rows())),
+        Some(array) if !array.is_empty() => conform(array, field.data_type()),
+        _ => Ok(new_null_array(field.data_type(), rows.num_rows())),
     }
 }

@@ -8,6 +8,7 @@ use crate::dataset::{
     SilverSpec,
 };
 use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+use crate::flow::StreamRead;
 use crate::pipeline::Pipeline;
 use crate::problem::Errors;
 use crate::table_name::TableName;
@@ -234,6 +235,10 @@ impl SilverSpec {
             table,
             sources: sources.into_iter().collect(),
             select: None,
+            flow: None,
+            once: false,
+            stream: StreamRead::default(),
+            flows: Vec::new(),
             keys: Vec::new(),
             sequence_by: Vec::new(),
             policy: MergePolicy::default(),
@@ -247,6 +252,7 @@ impl SilverSpec {
             schema: Vec::new(),
             schema_policy: GrowthPolicy::default(),
             expectations: Vec::new(),
+            set_expectations: Vec::new(),
             checks: Vec::new(),
             partition_by: Vec::new(),
             cluster_by: Vec::new(),
@@ -337,6 +343,7 @@ impl GoldSpec {
             refresh: Refresh::default(),
             schema: Vec::new(),
             expectations: Vec::new(),
+            set_expectations: Vec::new(),
             partition_by: Vec::new(),
             cluster_by: Vec::new(),
             zorder_by: Vec::new(),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::column::Column;
+use crate::flow::{Flow, SetExpectation, StreamRead};
 use crate::table_name::TableName;
 use crate::table_spec::Check;
 
@@ -20,6 +21,18 @@ pub struct SilverSpec {
     /// SQL over the sources, one row out a row in; none = the business columns as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<String>,
+    /// The name of this flow, where it has one besides the table's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<String>,
+    /// Reads the first source once, as it is then, and never again unless the dataset is refreshed in full: a backfill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
+    /// How the first source is read.
+    #[serde(default, skip_serializing_if = "StreamRead::is_auto")]
+    pub stream: StreamRead,
+    /// Further flows into the table. One that reads a table which another flow reads already comes after that one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Flow>,
     /// Key columns of the result; required by every policy but `append`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
@@ -62,6 +75,9 @@ pub struct SilverSpec {
     /// Rules a row must meet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
+    /// Rules that the table as a whole must meet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_expectations: Vec<SetExpectation>,
     /// CHECK constraints of the table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -215,6 +231,18 @@ pub enum ExpectationAction {
     Fail,
 }
 
+impl ExpectationAction {
+    /// The word of files and reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Warn => "warn",
+            Self::Drop => "drop",
+            Self::Quarantine => "quarantine",
+            Self::Fail => "fail",
+        }
+    }
+}
+
 /// A gold view kept equal to its query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -235,6 +263,9 @@ pub struct GoldSpec {
     /// Rules a row must meet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<Expectation>,
+    /// Rules that the table as a whole must meet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_expectations: Vec<SetExpectation>,
     /// Partition columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partition_by: Vec<String>,

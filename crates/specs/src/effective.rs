@@ -1,9 +1,11 @@
 //! What a spec comes to once defaults and properties are taken in.
 
+use std::collections::BTreeMap;
+
 use crate::dataset::{Expectation, ExpectationAction};
 use crate::dataset::{GoldSpec, MergePolicy, NullKeys, SilverSpec};
 use crate::feed::{Decode, FileFormat, Source, SourceFeed};
-use crate::properties::{IMPLICIT_DELETES, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
+use crate::properties::{IMPLICIT_DELETES, RESET_ALLOWED, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
 use crate::table_name::TableName;
 
 const QUARANTINE: &str = "quarantine";
@@ -75,6 +77,12 @@ impl GoldSpec {
     pub fn may_quarantine(&self) -> bool {
         any_quarantines(&self.expectations)
     }
+}
+
+/// Whether properties let a dataset be refreshed in full.
+pub fn reset_allowed(properties: &BTreeMap<String, String>) -> bool {
+    let said = properties.iter().find(|(name, _)| name.eq_ignore_ascii_case(RESET_ALLOWED));
+    said.is_none_or(|(_, value)| !value.eq_ignore_ascii_case("false"))
 }
 
 fn any_quarantines(expectations: &[Expectation]) -> bool {

@@ -340,6 +340,12 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Several flows apply changes to one table, and nothing says which change of two flows is the later one: positions of two sources
+    /// have no common order.
+    ///
+    /// Declare `sequence_by`.
+    #[error("several flows apply changes to the table: declare sequence_by, for positions of two sources have no common order")]
+    SequenceOfFlows,
     /// A consumer property would decide what exactly-once reading decides.
     ///
     /// Take the property away, or use the option that the message names.
@@ -401,6 +407,7 @@ impl Fault for Error {
             Self::CsvDialect { .. } => "SP0040",
             Self::QueryUnreadable { .. } => "SP0041",
             Self::KafkaProperty { .. } => "SP0042",
+            Self::SequenceOfFlows => "SP0043",
         })
     }
 

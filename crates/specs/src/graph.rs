@@ -81,11 +81,11 @@ pub(crate) fn datasets(pipeline: &Pipeline) -> Vec<DatasetRef> {
 }
 
 /// The tables a dataset reads, as its spec has them.
-pub(crate) fn sources<'a>(pipeline: &'a Pipeline, dataset: &DatasetRef) -> &'a [TableName] {
+pub(crate) fn sources<'a>(pipeline: &'a Pipeline, dataset: &DatasetRef) -> Vec<&'a TableName> {
     match dataset.layer {
-        Layer::Bronze => &[],
-        Layer::Silver => &pipeline.silver[dataset.index].sources,
-        Layer::Gold => &pipeline.gold[dataset.index].sources,
+        Layer::Bronze => Vec::new(),
+        Layer::Silver => pipeline.silver[dataset.index].reads(),
+        Layer::Gold => pipeline.gold[dataset.index].sources.iter().collect(),
     }
 }
 
@@ -188,7 +188,8 @@ pub(crate) fn made_tables(pipeline: &Pipeline) -> HashMap<TableName, TableName> 
 
 pub(crate) fn respell_sources(pipeline: &mut Pipeline) {
     let made = made_tables(pipeline);
-    let silver = pipeline.silver.iter_mut().flat_map(|spec| &mut spec.sources);
+    let silver =
+        pipeline.silver.iter_mut().flat_map(|spec| spec.sources.iter_mut().chain(spec.flows.iter_mut().flat_map(|flow| &mut flow.sources)));
     for source in silver.chain(pipeline.gold.iter_mut().flat_map(|spec| &mut spec.sources)) {
         if let Some(table) = made.get(&source.folded()) {
             source.clone_from(table);

@@ -16,6 +16,7 @@ mod effective;
 mod encoding;
 mod error;
 mod feed;
+mod flow;
 mod graph;
 mod json_schema;
 mod pipeline;
@@ -36,14 +37,16 @@ pub use dataset::{
     SilverSpec,
 };
 pub use declared::{Mismatch, check_declared};
+pub use effective::reset_allowed;
 pub use encoding::Encoding;
 pub use error::Error;
 pub use feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, KafkaStart, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+pub use flow::{Flow, SetExpectation, SetRule, StreamRead};
 pub use graph::{DatasetRef, Layer};
 pub use pipeline::Pipeline;
 pub use problem::{Errors, Location, Path, Place, Problem, Step};
-pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
-pub use report::{DatasetReport, PassedGap, ReportedError, Status};
+pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, RESET_ALLOWED, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
+pub use report::{DatasetReport, PassedGap, ReportedError, RuleCount, Status};
 pub use table_name::TableName;
 pub use table_spec::{Check, TableSpec};
 pub use yaml::{Places, PlainScalar};

@@ -10,6 +10,9 @@ pub const IMPLICIT_DELETES: &str = "tributary.cdc.implicitDeletes";
 /// Seconds a delete is remembered; without it for ever.
 pub const DELETE_MEMORY_SECONDS: &str = "pipelines.cdc.tombstoneGCThresholdInSeconds";
 
+/// `false`: the dataset is never refreshed in full.
+pub const RESET_ALLOWED: &str = "pipelines.reset.allowed";
+
 /// Of a feed: what a source position does that is smaller than one before though its change is later.
 pub(crate) const POSITIONS_BACKWARDS: &str = "tributary.cdc.positionsBackwards";
 /// Of a feed: the text that the source sends for a value it leaves out.

@@ -31,6 +31,9 @@ pub struct DatasetReport {
     pub rows_deleted: u64,
     /// Failures per expectation.
     pub expectations: BTreeMap<String, u64>,
+    /// What each expectation came to, flow by flow; none of a flow that an expectation with `fail` stopped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleCount>,
     /// Events that tied on the declared sequence with different content.
     pub ties: u64,
     /// Version of the target before.
@@ -71,6 +74,39 @@ pub struct DatasetReport {
     pub gaps: Vec<PassedGap>,
     /// The error, its code and its exit code, when it failed.
     pub error: Option<ReportedError>,
+}
+
+/// What a rule came to in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RuleCount {
+    /// The flow whose rows were held to it; the table's name where it has no other.
+    pub flow: String,
+    /// The rule.
+    pub rule: String,
+    /// `warn`, `drop`, `quarantine` or `fail`.
+    pub action: String,
+    /// Rows for which it was true; 1 for a rule of the whole table that holds.
+    pub passed: u64,
+    /// Rows for which it was false or null; 1 for a rule of the whole table that does not hold.
+    pub failed: u64,
+    /// Rows that were left out, or set aside, because of it before any other.
+    pub dropped: u64,
+}
+
+impl DatasetReport {
+    /// Takes in more counts of rules, those of one flow and rule together.
+    pub fn count_rules(&mut self, more: Vec<RuleCount>) {
+        for count in more {
+            match self.rules.iter_mut().find(|known| known.flow == count.flow && known.rule == count.rule) {
+                Some(known) => {
+                    known.passed += count.passed;
+                    known.failed += count.failed;
+                    known.dropped += count.dropped;
+                }
+                None => self.rules.push(count),
+            }
+        }
+    }
 }
 
 /// Records that a source no longer had, passed over by choice.

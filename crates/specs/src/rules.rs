@@ -3,6 +3,7 @@
 mod columns;
 mod condition;
 mod feed;
+mod flows;
 mod gold;
 mod property;
 mod sequence;

@@ -21,11 +21,13 @@ pub enum Control {
     InsertsLeftOutOfChangeFeed,
     /// What an event says its row was before stands for the table's row, whatever that row is.
     PicturesUnchecked,
+    /// Flows of a table over one source keep one position together.
+    FlowsShareOnePosition,
 }
 
 impl Control {
     /// Every control.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::PositionsOutsideCommit,
         Self::FencingOff,
         Self::DeleteMemoryOff,
@@ -33,6 +35,7 @@ impl Control {
         Self::StateAboveTargetPosition,
         Self::InsertsLeftOutOfChangeFeed,
         Self::PicturesUnchecked,
+        Self::FlowsShareOnePosition,
     ];
 }
 

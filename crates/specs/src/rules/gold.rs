@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::columns::{self, Known, Layout, Reserved};
-use super::{Findings, property};
+use super::{Findings, flows, property};
 use crate::dataset::{Expectation, GoldSpec};
 use crate::error::Error;
 use crate::problem::Path;
@@ -21,6 +21,8 @@ pub(super) fn check(findings: &mut Findings, path: &Path, spec: &GoldSpec) {
     };
     layout.check(findings, path);
     check_expectations(findings, path, &spec.expectations);
+    let known = Known::declared("the declared schema", &spec.schema);
+    flows::check_set(findings, path, &spec.set_expectations, &spec.expectations, &known);
     property::check(findings, path, &spec.properties, true);
 }
 

@@ -7,7 +7,7 @@ use tributary_fault::nearest;
 use super::Findings;
 use crate::error::Error;
 use crate::problem::Path;
-use crate::properties::{CHANGE_FEED_ON, DELETE_MEMORY_SECONDS, OURS, REFUSED};
+use crate::properties::{CHANGE_FEED_ON, DELETE_MEMORY_SECONDS, OURS, REFUSED, RESET_ALLOWED};
 
 /// Checks the properties of the dataset at `path`; `rows_change` = rows of the table are updated or deleted.
 pub(super) fn check(findings: &mut Findings, path: &Path, properties: &BTreeMap<String, String>, rows_change: bool) {
@@ -29,6 +29,9 @@ fn reason_against(name: &str, value: &str, rows_change: bool) -> Option<String> 
     }
     if name.eq_ignore_ascii_case("delta.appendOnly") && value.eq_ignore_ascii_case("true") && rows_change {
         return Some("rows of this table change".to_owned());
+    }
+    if name.eq_ignore_ascii_case(RESET_ALLOWED) && !matches!(value.to_lowercase().as_str(), "true" | "false") {
+        return Some("its value is one of true, false".to_owned());
     }
     if name == DELETE_MEMORY_SECONDS && value.parse::<u64>().is_err() {
         return Some("its value is a whole number of seconds".to_owned());

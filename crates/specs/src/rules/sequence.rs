@@ -10,17 +10,14 @@ use crate::feed::SourceFeed;
 use crate::pipeline::Pipeline;
 use crate::problem::Path;
 use crate::properties::SEQUENCE_TEXT;
+use crate::table_name::TableName;
 
 /// Columns of a bronze table that are text of varying length.
 const TEXT_METADATA: [&str; 5] = ["_topic", "_file", "_op", "_rescued_data", "topic"];
 
 pub(super) fn check(findings: &mut Findings, path: &Path, spec: &SilverSpec, pipeline: &Pipeline) {
     let at = path.field("sequence_by");
-    let stream = spec.sources.first().and_then(|source| pipeline.feeds.iter().find(|feed| feed.table.same_without_case(source)));
-    let ordered = spec.policy != MergePolicy::Append;
-    if let Some(feed) = stream.filter(|feed| ordered && spec.sequence_by.is_empty() && !feed.has_position()) {
-        findings.add(at.clone(), Error::SequenceMissing { source_table: feed.table.clone() });
-    }
+    let stream = feed_of(pipeline, spec.sources.first());
     let mut seen: HashMap<String, &str> = HashMap::new();
     for (index, expression) in spec.sequence_by.iter().enumerate() {
         let at = at.index(index);
@@ -30,6 +27,19 @@ pub(super) fn check(findings: &mut Findings, path: &Path, spec: &SilverSpec, pip
         }
         check_type(findings, &at, expression, spec, stream);
     }
+}
+
+/// What reads a stream whose changes have no order of their own declares one.
+pub(super) fn check_stream(findings: &mut Findings, path: &Path, spec: &SilverSpec, stream: Option<&TableName>, pipeline: &Pipeline) {
+    let ordered = spec.policy != MergePolicy::Append;
+    let feed = feed_of(pipeline, stream);
+    if let Some(feed) = feed.filter(|feed| ordered && spec.sequence_by.is_empty() && !feed.has_position()) {
+        findings.add(path.field("sequence_by"), Error::SequenceMissing { source_table: feed.table.clone() });
+    }
+}
+
+fn feed_of<'p>(pipeline: &'p Pipeline, table: Option<&TableName>) -> Option<&'p SourceFeed> {
+    table.and_then(|table| pipeline.feeds.iter().find(|feed| feed.table.same_without_case(table)))
 }
 
 fn check_type(findings: &mut Findings, path: &Path, expression: &str, spec: &SilverSpec, stream: Option<&SourceFeed>) {

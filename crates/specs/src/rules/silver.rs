@@ -1,7 +1,7 @@
 //! Rules of one silver dataset.
 
 use super::columns::{self, Known, Layout, Reserved};
-use super::{Findings, condition, gold, property, sequence};
+use super::{Findings, condition, flows, gold, property, sequence};
 use crate::dataset::{ColumnSelection, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
@@ -24,7 +24,9 @@ pub(super) fn check(findings: &mut Findings, path: &Path, spec: &SilverSpec, pip
     check_selections(findings, path, spec);
     sequence::check(findings, path, spec, pipeline);
     condition::check(findings, path, spec);
+    flows::check(findings, path, spec, pipeline);
     gold::check_expectations(findings, path, &spec.expectations);
+    flows::check_set(findings, path, &spec.set_expectations, &spec.expectations, &known(spec));
     let checks = spec.checks.iter().map(|check| (check.name.as_str(), check.expression.as_str()));
     gold::check_named(findings, &path.field("checks"), checks, "constraint");
     property::check(findings, path, &spec.properties, spec.policy != MergePolicy::Append);

@@ -144,20 +144,36 @@ fn check_sources(findings: &mut Findings, pipeline: &Pipeline, unread: &Unread, 
     let made = graph::made_tables(pipeline);
     let unread_tables: Vec<TableName> = unread.tables.iter().map(TableName::folded).collect();
     for dataset in datasets {
-        let at = dataset.path().field("sources");
-        let mut seen: HashMap<TableName, String> = HashMap::new();
-        for (index, source) in graph::sources(pipeline, dataset).iter().enumerate() {
-            let folded = source.folded();
-            if let Some(first) = seen.insert(folded.clone(), source.to_string()) {
-                findings.add(at.index(index), Error::NameTwice { name: source.to_string(), first, what: "source" });
+        for (at, sources) in source_lists(pipeline, dataset) {
+            let mut seen: HashMap<TableName, String> = HashMap::new();
+            for (index, source) in sources.iter().enumerate() {
+                let folded = source.folded();
+                if let Some(first) = seen.insert(folded.clone(), source.to_string()) {
+                    findings.add(at.index(index), Error::NameTwice { name: source.to_string(), first, what: "source" });
+                }
+                let own = OWN_SCHEMAS.contains(&folded.schema.as_str());
+                if !own && !unread.something && !made.contains_key(&folded) && !unread_tables.contains(&folded) {
+                    let near = nearest_table(source, &made).map(ToString::to_string);
+                    findings.add(at.index(index), Error::SourceUnknown { table: source.clone(), nearest: near });
+                }
             }
-            let own = OWN_SCHEMAS.contains(&folded.schema.as_str());
-            if !own && !unread.something && !made.contains_key(&folded) && !unread_tables.contains(&folded) {
-                let near = nearest_table(source, &made).map(ToString::to_string);
-                findings.add(at.index(index), Error::SourceUnknown { table: source.clone(), nearest: near });
-            }
+            check_stream(findings, pipeline, dataset, sources, &at);
         }
-        check_stream(findings, pipeline, dataset, &at);
+    }
+}
+
+/// The lists of sources of a dataset, each with where it stands: one, and one more for each further flow.
+fn source_lists<'a>(pipeline: &'a Pipeline, dataset: &DatasetRef) -> Vec<(Path, &'a [TableName])> {
+    let path = dataset.path();
+    match dataset.layer {
+        Layer::Bronze => Vec::new(),
+        Layer::Gold => vec![(path.field("sources"), &pipeline.gold[dataset.index].sources)],
+        Layer::Silver => {
+            let spec = &pipeline.silver[dataset.index];
+            let further = spec.flows.iter().enumerate();
+            let further = further.map(|(index, flow)| (path.field("flows").index(index).field("sources"), flow.sources.as_slice()));
+            std::iter::once((path.field("sources"), spec.sources.as_slice())).chain(further).collect()
+        }
     }
 }
 
@@ -170,8 +186,8 @@ fn nearest_table<'a>(wanted: &TableName, made: &'a HashMap<TableName, TableName>
 }
 
 /// The stream of a silver dataset appends; a gold view replaces its rows.
-fn check_stream(findings: &mut Findings, pipeline: &Pipeline, dataset: &DatasetRef, at: &Path) {
-    let Some(stream) = graph::sources(pipeline, dataset).first().filter(|_| dataset.layer == Layer::Silver) else { return };
+fn check_stream(findings: &mut Findings, pipeline: &Pipeline, dataset: &DatasetRef, sources: &[TableName], at: &Path) {
+    let Some(stream) = sources.first().filter(|_| dataset.layer == Layer::Silver) else { return };
     if pipeline.gold.iter().any(|view| view.table.same_without_case(stream)) {
         findings.add(at.index(0), Error::StreamFromView { table: stream.clone() });
     }

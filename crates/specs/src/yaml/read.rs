@@ -202,6 +202,7 @@ impl<'a> Reader<'a> {
 fn type_of(schema: &Json) -> &str {
     match schema.get("type") {
         Some(Json::String(one)) => one,
+        Some(Json::Array(several)) => several.iter().filter_map(Json::as_str).find(|one| *one != "null").unwrap_or_default(),
         _ => "",
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh,
-    ReplicaIdentity, SchemaPolicy, SilverSpec, Source, SourceFeed, TableName,
+    FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh,
+    ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, TableName,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -207,6 +207,34 @@ fn policy() -> impl Strategy<Value = MergePolicy> {
     ]
 }
 
+fn stream_read() -> impl Strategy<Value = StreamRead> {
+    prop::sample::select(vec![StreamRead::Auto, StreamRead::SkipChangeCommits, StreamRead::ChangeFeed])
+}
+
+fn flow() -> impl Strategy<Value = Flow> {
+    (text(), vec(table_name(), 0..3), maybe_text(), any::<bool>(), stream_read(), maybe_text(), maybe_text()).prop_map(
+        |(name, sources, select, once, stream, apply_as_delete_when, apply_as_truncate_when)| Flow {
+            name,
+            sources,
+            select,
+            once,
+            stream,
+            apply_as_delete_when,
+            apply_as_truncate_when,
+        },
+    )
+}
+
+fn set_expectations() -> impl Strategy<Value = Vec<SetExpectation>> {
+    let rule = prop_oneof![
+        texts().prop_map(SetRule::Unique),
+        (prop::option::of(0..9_u64), prop::option::of(0..9_u64)).prop_map(|(min, max)| SetRule::RowCount { min, max }),
+        (text(), 0..9_u64).prop_map(|(column, max_age_seconds)| SetRule::Freshness { column, max_age_seconds }),
+    ];
+    let action = prop::sample::select(vec![ExpectationAction::Warn, ExpectationAction::Fail]);
+    vec((text(), rule, action).prop_map(|(name, rule, action)| SetExpectation { name, rule, action }), 0..2)
+}
+
 fn silver() -> impl Strategy<Value = SilverSpec> {
     let deletes = (maybe_text(), maybe_text(), any::<bool>(), maybe_text()).prop_map(
         |(apply_as_delete_when, apply_as_truncate_when, implicit, soft_delete_column)| Deletes {
@@ -223,7 +251,9 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     let middle = (maybe_text(), maybe_text(), maybe_text(), vec(column(), 0..2), expectations(), checks);
     let growth = prop::sample::select(vec![GrowthPolicy::Freeze, GrowthPolicy::Add, GrowthPolicy::Widen]);
     let tail = (texts(), texts(), notes(), growth);
-    (head, middle, tail).prop_map(|(head, middle, tail)| {
+    let flows = (maybe_text(), any::<bool>(), stream_read(), vec(flow(), 0..2), set_expectations());
+    (head, middle, tail, flows).prop_map(|(head, middle, tail, flows)| {
+        let (flow, once, stream, flows, set_expectations) = flows;
         let (table, sources, select, keys, sequence_by, policy, deletes, columns, ignore_null_updates, null_keys) = head;
         let (update_when, delete_when, insert_when, schema, expectations, checks) = middle;
         let (partition_by, cluster_by, (quarantine, comment, properties), schema_policy) = tail;
@@ -231,6 +261,10 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
             table,
             sources,
             select,
+            flow,
+            once,
+            stream,
+            flows,
             keys,
             sequence_by,
             policy,
@@ -244,6 +278,7 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
             schema,
             schema_policy,
             expectations,
+            set_expectations,
             checks,
             partition_by,
             cluster_by,
@@ -258,7 +293,7 @@ fn gold() -> impl Strategy<Value = GoldSpec> {
     let refresh = prop::sample::select(vec![Refresh::Auto, Refresh::Incremental, Refresh::Full]);
     let head = (table_name(), text(), vec(table_name(), 0..3), refresh, vec(column(), 0..2), expectations());
     let tail = (texts(), texts(), texts(), notes());
-    (head, tail).prop_map(|((table, query, sources, refresh, schema, expectations), tail)| {
+    (head, tail, set_expectations()).prop_map(|((table, query, sources, refresh, schema, expectations), tail, set_expectations)| {
         let (partition_by, cluster_by, zorder_by, (quarantine, comment, properties)) = tail;
         GoldSpec {
             table,
@@ -267,6 +302,7 @@ fn gold() -> impl Strategy<Value = GoldSpec> {
             refresh,
             schema,
             expectations,
+            set_expectations,
             partition_by,
             cluster_by,
             zorder_by,

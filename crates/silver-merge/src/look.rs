@@ -1,0 +1,38 @@
+//! Looks, without writing, at how far each flow of a dataset has read.
+
+use tributary_lake::{Lake, Table};
+use tributary_specs::{SilverSpec, TableName};
+
+use crate::error::{Error, Result};
+use crate::flow::{Positions, Whereabouts};
+
+/// How far one flow of a dataset has read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowLook {
+    /// The flow's name.
+    pub flow: String,
+    /// The table it reads as a stream.
+    pub source: TableName,
+    /// The version of it that the dataset has taken up; none where the flow is to begin at the start.
+    pub reached: Option<u64>,
+    /// Whether the flow reads once and has done so.
+    pub done: bool,
+}
+
+/// Says how far the flows of a dataset have read, as the table has it; `table` is none before the first run.
+///
+/// # Errors
+/// Store errors.
+pub async fn look(lake: &Lake, spec: &SilverSpec, table: Option<&Table>) -> Result<Vec<FlowLook>> {
+    let positions = Positions::of(table).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
+    let mut looks: Vec<FlowLook> = Vec::new();
+    for flow in spec.each_flow() {
+        let Some(source) = flow.sources.first() else { continue };
+        let whereabouts = Whereabouts::of(&flow, source, &positions, lake.options());
+        // of flows that are to share a source from now on the first goes on from the position there
+        let taken = looks.iter().any(|look| look.source == *source) && whereabouts.label() == source.to_string();
+        let reached = whereabouts.position().filter(|_| !taken).and_then(|position| u64::try_from(position).ok());
+        looks.push(FlowLook { flow: flow.flow_name().to_owned(), source: source.clone(), reached, done: flow.once && reached.is_some() });
+    }
+    Ok(looks)
+}
