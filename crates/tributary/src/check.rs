@@ -65,9 +65,19 @@ impl Pipeline {
     /// # Ok(()) }
     /// ```
     pub async fn check_queries(&self) -> Result<QueryCheck, Error> {
+        Ok(self.checked().await?.found)
+    }
+
+    /// The tables of the datasets that can be planned over the columns that the pipeline declares.
+    pub(crate) async fn table_specs(&self) -> Result<BTreeMap<TableName, TableSpec>, Error> {
+        Ok(self.checked().await?.made)
+    }
+
+    async fn checked(&self) -> Result<Check<'_>, Error> {
         let mut check = Check {
             pipeline: self,
             lake: Lake::open("memory://", OpenOptions::default())?,
+            made: BTreeMap::new(),
             unplanned: BTreeMap::new(),
             growing: BTreeSet::new(),
             found: QueryCheck::default(),
@@ -75,13 +85,15 @@ impl Pipeline {
         for dataset in self.spec().phases()?.into_iter().flatten() {
             check.dataset(dataset).await;
         }
-        Ok(check.found)
+        Ok(check)
     }
 }
 
 struct Check<'a> {
     pipeline: &'a Pipeline,
     lake: Lake,
+    /// Tables that were made.
+    made: BTreeMap<TableName, TableSpec>,
     /// Tables that could not be made, and why.
     unplanned: BTreeMap<TableName, String>,
     /// Tables that may get more columns than are declared.
@@ -152,7 +164,9 @@ impl<'a> Check<'a> {
         if self.grows(dataset) {
             self.growing.insert(dataset.table.clone());
         }
-        make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, dataset.path(), error))
+        make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, dataset.path(), error))?;
+        self.made.insert(dataset.table.clone(), spec);
+        Ok(())
     }
 
     /// A mistake; or, where messages may bring the column that is missed, a dataset that is left to its first run. A column that is
