@@ -1,0 +1,91 @@
+//! Looks at what is new: files that are due, versions of tables that were not taken up.
+
+use std::collections::BTreeMap;
+
+use tributary_bronze::FeedLook;
+use tributary_lake::{DataFile, Table};
+use tributary_silver_merge::FlowLook;
+use tributary_specs::TableName;
+
+use super::PlannedInput;
+use crate::past::{LastRun, last_runs};
+use crate::run::bronze_options;
+use crate::{Error, Lake, Pipeline, RunOptions};
+
+/// Positions in source tables.
+const SOURCE: &str = "tributary:source:";
+
+/// What the feeds that were chosen would find, and what is known of past runs.
+pub(super) struct Inputs {
+    /// By their index.
+    pub feeds: BTreeMap<usize, FeedLook>,
+    past: BTreeMap<String, LastRun>,
+}
+
+impl Inputs {
+    pub async fn look(lake: &Lake, pipeline: &Pipeline, options: &RunOptions) -> Result<Self, Error> {
+        let feeds = &pipeline.spec().feeds;
+        let mut of_bronze = bronze_options(pipeline, options)?;
+        let chosen = feeds.iter().filter(|feed| options.chooses(tributary_specs::Layer::Bronze, &feed.table));
+        of_bronze.only = Some(chosen.map(|feed| feed.name.clone()).collect());
+        let looks = tributary_bronze::look(lake.inner(), feeds, &of_bronze).await?;
+        let past = last_runs(lake).await.unwrap_or_default();
+        Ok(Self { feeds: looks.into_iter().map(|look| (look.index, look)).collect(), past })
+    }
+
+    /// How many records so many bytes will be, going by the last run that read any.
+    pub fn rows_of_bytes(&self, table: &TableName, bytes: u64) -> Option<u64> {
+        let last = self.past.get(&table.to_string())?;
+        let (rows, read) = (last.rows_in.filter(|rows| *rows > 0)?, last.bytes_read.filter(|read| *read > 0)?);
+        u64::try_from(u128::from(bytes) * u128::from(rows) / u128::from(read)).ok()
+    }
+
+    /// The version of a source that a table records.
+    pub async fn recorded(&self, table: Option<&Table>, source: &TableName) -> Result<Option<u64>, Error> {
+        recorded(table, source).await
+    }
+}
+
+async fn recorded(table: Option<&Table>, source: &TableName) -> Result<Option<u64>, Error> {
+    let Some(table) = table else { return Ok(None) };
+    Ok(table.progress(&format!("{SOURCE}{source}")).await?.and_then(|version| u64::try_from(version).ok()))
+}
+
+/// What of its source a flow has not taken up; none where the source is not there.
+pub(super) async fn of_flow(lake: &Lake, flow: &FlowLook, starting: u64) -> Result<Option<PlannedInput>, Error> {
+    let Some(table) = lake.inner().table(&flow.source).await? else { return Ok(None) };
+    let from = flow.reached;
+    let mut input = PlannedInput { from: flow.source.to_string(), version_from: from, version_to: Some(table.version()), ..PlannedInput::default() };
+    if from < Some(table.version()) {
+        let after = from.or(starting.checked_sub(1));
+        // of a table whose rows change, or whose log no longer reaches back, the versions are all that can be told
+        if let Ok(files) = table.added(after, table.version()).await {
+            input.files = Some(files.len() as u64);
+            input.bytes = Some(files.iter().map(|file| file.size).sum());
+            input.rows = files.iter().map(DataFile::live_rows).sum();
+        }
+    }
+    Ok(Some(input))
+}
+
+/// All of a source table.
+pub(super) async fn whole(table: &Table, from: Option<u64>) -> Result<PlannedInput, Error> {
+    let files = table.files().await?;
+    Ok(PlannedInput {
+        from: table.name().to_string(),
+        files: Some(files.len() as u64),
+        bytes: Some(files.iter().map(|file| file.size).sum()),
+        rows: files.iter().map(DataFile::live_rows).sum(),
+        version_from: from,
+        version_to: Some(table.version()),
+        ..PlannedInput::default()
+    })
+}
+
+/// Rows of a table, where its statistics tell.
+pub(super) async fn live_rows(table: Option<&Table>) -> Result<Option<u64>, Error> {
+    match table {
+        Some(table) => Ok(table.files().await?.iter().map(DataFile::live_rows).sum()),
+        None => Ok(None),
+    }
+}
