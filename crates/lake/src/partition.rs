@@ -3,7 +3,8 @@
 //! - The log holds the raw value in Delta's text form; timestamps are UTC and say so (`…Z`). The folder is only a
 //!   place: `column=value` where that is the same in every path and address, else the table's own.
 //! - Null is null in the log. An empty text (or no bytes) is refused: Delta has one form for both and readers take it
-//!   for null, so a row that goes in with `''` would come out with null and never match its own key again.
+//!   for null, so a row that goes in with `''` would come out with null and never match its own key again. Who reads records of
+//!   others asks [`partition_refusal`] first and sets the row aside.
 //! - Rows keep their order within a partition.
 
 use std::collections::{BTreeMap, HashMap};
@@ -114,26 +115,45 @@ fn text(table: &TableName, column: &str, array: &dyn Array, row: usize) -> Resul
         DataType::Float32 => float_text(format!("{:?}", array.as_primitive::<Float32Type>().value(row))),
         DataType::Float64 => float_text(format!("{:?}", array.as_primitive::<Float64Type>().value(row))),
         DataType::Decimal128(_, _) => array.as_primitive::<Decimal128Type>().value_as_string(row),
-        DataType::Date32 => {
-            date_text(array.as_primitive::<Date32Type>().value(row)).ok_or_else(|| refused("holds a date outside the years 1 to 9999"))?
-        }
+        DataType::Date32 => date_text(array.as_primitive::<Date32Type>().value(row)).ok_or_else(|| refused(OTHER_YEARS))?,
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let time = time_of(array.as_primitive::<TimestampMicrosecondType>().value(row))
-                .ok_or_else(|| refused("holds a time outside the years 1 to 9999"))?;
+            let time = time_of(array.as_primitive::<TimestampMicrosecondType>().value(row)).ok_or_else(|| refused(OTHER_YEARS))?;
             let pattern = if zone.is_some() { "%Y-%m-%dT%H:%M:%S%.6fZ" } else { "%Y-%m-%d %H:%M:%S%.6f" };
             time.format(pattern).to_string()
         }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        DataType::Binary => std::str::from_utf8(array.as_binary::<i32>().value(row))
-            .map_err(|_| refused("holds bytes that are not UTF-8, which a partition value cannot be"))?
-            .to_owned(),
+        DataType::Binary => std::str::from_utf8(array.as_binary::<i32>().value(row)).map_err(|_| refused(NO_TEXT))?.to_owned(),
         _ => return Err(refused("has a type that cannot be a partition column")),
     };
     if text.is_empty() {
-        return Err(refused("holds an empty value, which Delta cannot tell from null in a partition column"));
+        return Err(refused(EMPTY));
     }
     Ok(Some(text))
 }
+
+/// Why the value at `row` cannot be a partition's; none when it can, or is null. Of types that no partition column has it says nothing.
+#[must_use]
+pub fn partition_refusal(values: &dyn Array, row: usize) -> Option<&'static str> {
+    if values.is_null(row) {
+        return None;
+    }
+    match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().value(row).is_empty().then_some(EMPTY),
+        DataType::Binary => match values.as_binary::<i32>().value(row) {
+            [] => Some(EMPTY),
+            bytes => std::str::from_utf8(bytes).is_err().then_some(NO_TEXT),
+        },
+        DataType::Date32 => date_text(values.as_primitive::<Date32Type>().value(row)).is_none().then_some(OTHER_YEARS),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            time_of(values.as_primitive::<TimestampMicrosecondType>().value(row)).is_none().then_some(OTHER_YEARS)
+        }
+        _ => None,
+    }
+}
+
+const EMPTY: &str = "holds an empty value, which Delta cannot tell from null in a partition column";
+const NO_TEXT: &str = "holds bytes that are not UTF-8, which a partition value cannot be";
+const OTHER_YEARS: &str = "holds a time outside the years 1 to 9999";
 
 fn float_text(debug: String) -> String {
     match debug.as_str() {
@@ -203,7 +223,7 @@ pub(crate) fn file_schema(schema: &Schema, partition_columns: &[String]) -> Sche
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{Int64Array, StringArray};
+    use arrow::array::{BinaryArray, Date32Array, Int64Array, StringArray, TimestampMicrosecondArray};
 
     fn table() -> TableName {
         TableName::new("bronze", "readings")
@@ -232,6 +252,33 @@ mod tests {
     fn an_empty_text_is_refused_and_the_error_names_column_and_row() {
         let error = split(&table(), &batch(vec![Some("a"), Some("")]), &["site".to_owned()]).unwrap_err().to_string();
         assert!(error.contains("bronze.readings") && error.contains("column `site`") && error.contains("row 1"), "{error}");
+    }
+
+    #[test]
+    fn what_is_refused_beforehand_is_what_the_writer_refuses() {
+        let text = |values: [&str; 3]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
+        let bytes: Vec<Option<&[u8]>> = vec![Some(b"a"), Some(b""), Some(&[0xff]), None];
+        let wall = TimestampMicrosecondArray::from(vec![0, i64::MAX, i64::MIN]);
+        let columns: [ArrayRef; 6] = [
+            text(["a", "", " "]),
+            Arc::new(BinaryArray::from(bytes)),
+            Arc::new(Date32Array::from(vec![0, -719_162, -719_163, i32::MAX])),
+            Arc::new(wall.clone().with_timezone("UTC")),
+            Arc::new(wall),
+            Arc::new(Int64Array::from(vec![Some(0), None])),
+        ];
+        let mut refused = 0;
+        for column in columns {
+            for row in 0..column.len() {
+                let written = super::text(&table(), "c", column.as_ref(), row);
+                assert_eq!(partition_refusal(column.as_ref(), row).is_some(), written.is_err(), "{column:?} row {row}");
+                if let (Some(reason), Err(error)) = (partition_refusal(column.as_ref(), row), written) {
+                    refused += 1;
+                    assert!(error.to_string().contains(reason), "{error}");
+                }
+            }
+        }
+        assert_eq!(refused, 9);
     }
 
     #[test]
