@@ -274,6 +274,7 @@ impl Planned {
             judge.of_several_flows();
         }
         let target = Target::new(spec, &selection, &judge, run.have_positions(source).await?, existing)?;
+        target.generated().for_each(|(column, from)| judge.is_generated(column, from));
         Ok(Self { selection, judge, target })
     }
 }
@@ -308,6 +309,7 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
     let place = Whereabouts::of(spec, name, &positions, lake.options());
     let quarantine = Quarantine::open(lake, spec, &place).await?;
     let source_identity = Identity::recorded(existing.as_ref(), place.id_app_id.clone()).await.map_err(of_target)?;
+    refuse_table_of_feed(spec, existing.as_ref()).await?;
     let replaces = options.full_refresh && existing.is_some();
     let position = place.position().filter(|_| !replaces);
     let mut attempt =
@@ -375,6 +377,19 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
         None => append_rows(&attempt, &intake).await,
         Some(state) => merge_keyed(&attempt, &intake, state).await,
     }
+}
+
+/// A table that a feed fills is not taken over: flows would bring its records once more.
+async fn refuse_table_of_feed(spec: &SilverSpec, table: Option<&Table>) -> Result<()> {
+    let Some(table) = table else { return Ok(()) };
+    for prefix in ["tributary:file:", "tributary:kafka:"] {
+        let positions = table.progress_with_prefix(prefix).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
+        if !positions.is_empty() {
+            let (found, declared) = ("the records of a feed".to_owned(), "flows of its own".to_owned());
+            return Err(Error::Remade { table: spec.table.clone(), found, declared });
+        }
+    }
+    Ok(())
 }
 
 impl Attempt<'_> {
