@@ -10,7 +10,7 @@ use crate::amounts::count;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// Characters that fit into a node.
-const TITLE_MAX: usize = 27;
+const TITLE_MAX: usize = 25;
 const SUBTITLE_MAX: usize = 34;
 
 impl Graph {

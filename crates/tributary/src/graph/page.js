@@ -150,10 +150,11 @@ search.addEventListener("input", () => {
 
 // the drawing fits the window, small ones at their own size; wheel and drag move it
 const whole = canvas.viewBox.baseVal, size = { width: whole.width, height: whole.height };
-let place = { x: 0, y: 0, scale: 1 }, moved = false;
+let place = { x: 0, y: 0, scale: 1 }, moved = false, own = false;
 canvas.removeAttribute("viewBox");
 const apply = () => view.setAttribute("transform", `translate(${place.x} ${place.y}) scale(${place.scale})`);
 function fit() {
+  if (own) return;
   const box = canvas.getBoundingClientRect();
   place.scale = Math.min(1.15, box.width / size.width, box.height / size.height);
   place.x = Math.max(0, (box.width - size.width * place.scale) / 2);
@@ -162,6 +163,7 @@ function fit() {
 }
 canvas.addEventListener("wheel", event => {
   event.preventDefault();
+  own = true;
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
   const scale = Math.min(3, Math.max(0.1, place.scale * Math.exp(-event.deltaY / 500)));
   place = { x: x - (x - place.x) * scale / place.scale, y: y - (y - place.y) * scale / place.scale, scale };
@@ -173,6 +175,7 @@ canvas.addEventListener("pointerdown", event => {
   const move = event => {
     moved ||= Math.hypot(event.clientX - begin[0], event.clientY - begin[1]) > 4;
     if (!moved) return;
+    own = true;
     canvas.classList.add("dragging");
     place.x = event.clientX - start.x;
     place.y = event.clientY - start.y;
