@@ -326,12 +326,13 @@ impl Table {
         Ok(self.log().actions(0).await?.is_some())
     }
 
-    /// Every live row of this snapshot, file by file.
+    /// Every live row of a version, file by file, in the columns of this snapshot.
     ///
     /// # Errors
-    /// Store errors.
-    pub async fn live_rows(&self) -> Result<SendableRecordBatchStream> {
-        Ok(read_files::stream(self.log(), self.files().await?, self.schema()))
+    /// As [`Self::at_version`].
+    pub async fn live_rows(&self, version: u64) -> Result<SendableRecordBatchStream> {
+        let files = self.at_version(version).await?.files().await?;
+        Ok(read_files::stream(self.log(), files, self.schema()))
     }
 
     /// Files that the commits of a range added, and how many of them were passed over.

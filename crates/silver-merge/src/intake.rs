@@ -95,7 +95,7 @@ impl Reading<'_> {
             let Some(output) = &mut self.output else {
                 let Some(range) = self.ranges.get(self.next_range) else { return Ok(None) };
                 self.next_range += 1;
-                self.output = Some(intake.selection.run(intake.source.rows(range.from, range.to).await?).await?);
+                self.output = Some(intake.selection.run(intake.source.rows(table, range.from, range.to).await?).await?);
                 continue;
             };
             match output.try_next().await.map_err(|error| Error::query(table, error))? {
@@ -119,6 +119,8 @@ impl Reading<'_> {
         if let (Some(sequence), Some(data_type)) = (&mut judged.events.sequence, intake.target.sequence_type()) {
             *sequence = conform(sequence, &data_type.to_arrow()).map_err(|error| Error::kernel(&intake.spec.table, error))?;
         }
+        let generated = intake.target.with_generated(judged.events.rows);
+        judged.events.rows = generated.map_err(|source| Error::lake("compute generated columns of", &intake.spec.table, source))?;
         join_stops(&mut self.stop, judged.stop.take());
         merge(&mut self.findings.ignored, &judged.ignored);
         add_counts(&mut self.findings.rules, &judged.rules);

@@ -115,11 +115,11 @@ impl Source {
         }
     }
 
-    /// The rows of the versions above `from` (none = from the first) to `to`.
+    /// The rows, for a flow into `of`, of the versions above `from` (none = from the first) to `to`.
     ///
     /// # Errors
     /// When a version of the range can no longer be read, or removed rows of a source that is read by its appends.
-    pub async fn rows(&self, from: Option<u64>, to: u64) -> Result<SendableRecordBatchStream> {
+    pub async fn rows(&self, of: &TableName, from: Option<u64>, to: u64) -> Result<SendableRecordBatchStream> {
         let stream = match (self.delivery, self.extent) {
             (Delivery::Feed, _) => self.table.changes(from.map_or(0, |from| from + 1), to).await,
             (Delivery::Changes | Delivery::Rows, Extent::Live) => self.live(to).await,
@@ -130,11 +130,16 @@ impl Source {
             },
             (Delivery::Changes | Delivery::Rows, Extent::AppendsAlone) => self.appends_alone(from, to).await,
         };
-        stream.map_err(|source| Error::lake("read the new rows of", self.name(), source))
+        stream.map_err(|source| match source {
+            tributary_lake::Error::NotAppendOnly { version, .. } => {
+                Error::SourceChanged { table: of.clone(), source_table: Box::new(self.name().clone()), version }
+            }
+            source => Error::lake("read the new rows of", self.name(), source),
+        })
     }
 
     async fn live(&self, to: u64) -> LakeResult<SendableRecordBatchStream> {
-        self.table.at_version(to).await?.live_rows().await
+        self.table.live_rows(to).await
     }
 
     async fn appends_alone(&self, from: Option<u64>, to: u64) -> LakeResult<SendableRecordBatchStream> {
