@@ -28,7 +28,7 @@ use crate::{Error, Ids, Result};
 const SLICE_ROWS: usize = 16 * 1024;
 
 /// One part of a multipart upload.
-const PART_BYTES: usize = 8 << 20;
+pub(crate) const PART_BYTES: usize = 8 << 20;
 
 /// Where files go and what they look like.
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub(crate) struct Layout {
     pub partition_columns: Vec<String>,
     pub file_bytes_target: u64,
     pub row_group_rows: usize,
+    /// Bytes of a row group, which is in memory until it ends.
+    pub row_group_bytes: usize,
     /// Bytes of rows that are encoded but not in the store yet, over all open files.
     pub memory_limit: usize,
     /// Columns by which rows are looked up: they have a Bloom filter.
@@ -213,7 +215,8 @@ fn properties(layout: &Layout) -> WriterProperties {
         .set_created_by(concat!("tributary version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Page)
-        .set_max_row_group_row_count(Some(layout.row_group_rows));
+        .set_max_row_group_row_count(Some(layout.row_group_rows))
+        .set_max_row_group_bytes(Some(layout.row_group_bytes));
     // Parquet's bounds pass over NaN, which SQL sorts above every number: readers that trust them lose such rows.
     for column in float_columns(layout.schema.fields(), &[]) {
         properties = properties.set_column_statistics_enabled(column, EnabledStatistics::None);

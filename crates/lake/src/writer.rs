@@ -12,7 +12,7 @@ use tributary_specs::Column;
 
 use crate::align;
 use crate::constraints::Rules;
-use crate::parquet_files::{Layout, Observer, ParquetFiles, Written};
+use crate::parquet_files::{Layout, Observer, PART_BYTES, ParquetFiles, Written};
 use crate::partition::file_schema;
 use crate::stats::{StatsCollector, StatsColumns};
 use crate::{ChangeFile, ChangeRows, Error, NewFile, Result, Table};
@@ -21,6 +21,13 @@ const MIB: u64 = 1 << 20;
 
 /// Rows of a row group: small enough that statistics of one skip most of a file, large enough to compress.
 const ROW_GROUP_ROWS: usize = 256 * 1024;
+
+/// The part of the lake's memory that a row group may take, which is held until it ends; the rest is for those of writers beside it and
+/// for what the rows come from.
+const ROW_GROUP_PART: usize = 16;
+
+/// A row group may have so many bytes whatever the memory: smaller ones cost more than they save.
+const ROW_GROUP_BYTES_MIN: usize = 1 << 20;
 
 /// The column of a change-feed file that says what happened to a row.
 pub(crate) const CHANGE_TYPE: &str = "_change_type";
@@ -33,7 +40,7 @@ pub struct WriterOptions {
     pub file_bytes_target: Option<u64>,
     /// Columns that are looked up by value (the keys): they get a Bloom filter, and statistics wherever they stand.
     pub key_columns: Vec<String>,
-    /// Bytes of rows that may be encoded but not in the store yet, over all partitions.
+    /// Bytes of rows that may be encoded but not in the store yet, over all partitions; less where the lake's own limit is small.
     pub memory_limit: usize,
     /// All columns of the table after the commit that will name the files ([`crate::Commit::schema`]); `None` = those of the snapshot.
     pub columns: Option<Vec<Column>>,
@@ -238,6 +245,7 @@ impl Table {
 
     fn layout(&self, schema: SchemaRef, folder: &'static str, file_prefix: &'static str, options: WriterOptions) -> Layout {
         let said = self.properties().get("delta.targetFileSize").and_then(|text| file_size_property(text));
+        let row_group_bytes = (self.lake().options().memory_limit / ROW_GROUP_PART).max(ROW_GROUP_BYTES_MIN);
         Layout {
             table: self.name().clone(),
             store: Arc::clone(&self.log().store),
@@ -249,7 +257,8 @@ impl Table {
             partition_columns: self.partition_columns().to_vec(),
             file_bytes_target: options.file_bytes_target.or(said).unwrap_or_else(|| file_bytes_target(0)),
             row_group_rows: ROW_GROUP_ROWS,
-            memory_limit: options.memory_limit,
+            row_group_bytes,
+            memory_limit: options.memory_limit.min(PART_BYTES + 4 * row_group_bytes),
             key_columns: options.key_columns,
             says: options.says,
         }

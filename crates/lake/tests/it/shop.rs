@@ -29,10 +29,15 @@ pub fn ten_o_clock() -> DateTime<Utc> {
 
 impl Shop {
     pub fn open() -> Self {
+        Self::under(LakeOptions::default().memory_limit)
+    }
+
+    /// With so many bytes of memory.
+    pub fn under(memory_limit: usize) -> Self {
         let store = Arc::new(InMemory::new());
         let clock = Arc::new(ManualClock::new(ten_o_clock()));
         let stores = Stores::wrap(Arc::clone(&store) as Arc<dyn ObjectStore>, Url::parse("memory:///lake/").unwrap());
-        let options = LakeOptions { clock: Arc::clone(&clock) as _, ..LakeOptions::default() };
+        let options = LakeOptions { clock: Arc::clone(&clock) as _, memory_limit, ..LakeOptions::default() };
         Self { lake: Lake::open(stores, options).unwrap(), clock, store }
     }
 

@@ -229,6 +229,37 @@ async fn files_are_compressed_say_who_wrote_them_and_can_be_skipped_by_page_and_
     Ok(())
 }
 
+/// Texts of a kilobyte of which none is like another.
+fn long_texts(count: i64) -> RecordBatch {
+    let mut state = 1u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b' ' + (state >> 33) as u8 % 64)
+    };
+    let texts: Vec<String> = (0..count).map(|_| (0..1024).map(|_| letter()).collect()).collect();
+    batch(vec![("id", ids(&(0..count).collect::<Vec<_>>())), ("text", Arc::new(StringArray::from(texts)))])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn row_groups_end_sooner_under_a_small_limit_and_files_do_not() -> Result<()> {
+    for (memory_limit, groups) in [(16 << 20, 5..13), (1 << 30, 1..2)] {
+        let shop = Shop::under(memory_limit);
+        let table = shop.table("long", vec![Column::new("id", DataType::Long), Column::new("text", DataType::String)], &[]).await?;
+        let rows = long_texts(8000);
+        let parts: Vec<RecordBatch> = (0..80).map(|part| rows.slice(part * 100, 100)).collect();
+        let files = written(&table, &parts).await?;
+        assert_eq!(files.iter().map(|file| file.rows).collect::<Vec<_>>(), [8000]);
+        let bytes = {
+            use object_store::ObjectStoreExt;
+            shop.store.get(&format!("lake/main/silver/long/{}", files[0].path).into()).await?.bytes().await?
+        };
+        let metadata = ParquetRecordBatchReaderBuilder::try_new(bytes)?.metadata().clone();
+        assert!(groups.contains(&metadata.num_row_groups()), "{} row groups under {memory_limit} bytes", metadata.num_row_groups());
+        assert!(memory_limit == 1 << 30 || metadata.row_groups().iter().all(|group| group.compressed_size() < 3 << 19));
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_rows_there_are_no_files() -> Result<()> {
     let shop = Shop::open();
