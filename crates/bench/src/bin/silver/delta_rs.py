@@ -1,4 +1,4 @@
-"""MERGE by delta-rs: `peer.py TABLE CHANGES.parquet`; prints what it did."""
+"""MERGE by delta-rs: `delta_rs.py TABLE CHANGES.parquet`; prints what it did."""
 
 import json
 import sys

@@ -1,8 +1,8 @@
-//! Changed keys into a table, beside the peer: `silver [PART..] [--rows N] [--large]`, all parts unless said.
+//! Changed keys into a table, beside peers: `silver [PART..] [--rows N] [--large] [--spark]`, all parts unless said.
 //!
 //! The table has `--rows` rows (10 million) of 12 columns in 50 files, once in random and once in key order; a batch changes one key
 //! in a hundred: 80 % are updates, 15 % new, 5 % deletes. What is measured is a process from start to exit: silver's engine on a
-//! change table that the batch was appended to, or delta-rs's MERGE of the same rows in a Parquet file into the same files. Each
+//! change table that the batch was appended to, or a peer's MERGE of the same rows in a Parquet file into the same files. Each
 //! of three repetitions works on a table of its own; the lines say the medians.
 //!
 //! * **peer**: scattered and recent keys, without and with a change feed, beside delta-rs.
@@ -12,9 +12,10 @@
 //! * **sizes**: the same batch into a table of a tenth, five (with `--large` ten) times the rows; one change into the largest.
 //! * **history**: SCD 2 beside SCD 1.
 //! * **sustained**: ten batches, a run each and all in one run.
+//! * **spark**: beside Spark with Delta, whose MERGE of the same rows writes deletion vectors; only with `--spark`, or when it is named.
 //!
-//! `silver --prepare FOLDER [key] [recent] [feed] [history] [images] [CHANGES]` leaves a lake ready for one run, to be looked at with a
-//! profiler: `silver --run FOLDER current|history MEMORY_BYTES 0`.
+//! `silver --prepare FOLDER [key] [recent] [feed] [stamped|history] [images] [CHANGES]` leaves a lake ready for one run, to be looked at
+//! with a profiler: `silver --run FOLDER current|stamped|history MEMORY_BYTES 0`.
 
 mod data;
 mod ours;
@@ -30,13 +31,14 @@ use tokio::runtime::Runtime;
 
 use crate::data::{Batch, Spread};
 use crate::ours::{Policy, Run};
+use crate::peer::Peer;
 use crate::process::Measured;
 use crate::report::Target;
 use crate::target::{Order, Part, Prepared, Shape};
 
 type Measure = fn(&Bench) -> Result<()>;
 
-const PARTS: [(&str, Measure); 7] = [
+const PARTS: [(&str, Measure); 8] = [
     ("peer", Bench::peer),
     ("feed", Bench::feed),
     ("batches", Bench::batches),
@@ -44,6 +46,7 @@ const PARTS: [(&str, Measure); 7] = [
     ("sizes", Bench::sizes),
     ("history", Bench::history),
     ("sustained", Bench::sustained),
+    ("spark", Bench::spark),
 ];
 const REPETITIONS: usize = 3;
 const GIB: usize = 1 << 30;
@@ -53,37 +56,43 @@ struct Options {
     parts: Vec<String>,
     rows: u64,
     large: bool,
+    spark: bool,
 }
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let runtime = Runtime::new()?;
     if let ["--run", folder, policy, memory_limit, batch_by_batch] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        let policy = if *policy == "history" { Policy::History } else { Policy::Current };
-        let run = Run { policy, feed: true, memory_limit: memory_limit.parse()?, batch_by_batch: *batch_by_batch == "1" };
+        let run = Run {
+            policy: Policy::of_word(policy)?,
+            feed: true,
+            memory_limit: memory_limit.parse()?,
+            batch_by_batch: *batch_by_batch == "1",
+        };
         return runtime.block_on(ours::run(folder.as_ref(), run));
     }
     if let ["--prepare", folder, words @ ..] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         let data = data_folder()?;
-        let bench = Bench { runtime, data, options: Options { parts: Vec::new(), rows: 10_000_000, large: false } };
+        let bench = Bench { runtime, data, options: Options { parts: Vec::new(), rows: 10_000_000, large: false, spark: false } };
         return bench.prepare(folder.as_ref(), words);
     }
     let options = options(args)?;
-    peer::interpreter()?;
+    Peer::DeltaRs.environment()?;
     let data = data_folder()?;
     let _running = lock(&data)?;
     Bench { runtime, data, options }.all()
 }
 
 fn options(args: Vec<String>) -> Result<Options> {
-    let mut options = Options { parts: Vec::new(), rows: 10_000_000, large: false };
+    let mut options = Options { parts: Vec::new(), rows: 10_000_000, large: false, spark: false };
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--rows" => options.rows = args.next().context("--rows needs a number")?.replace('_', "").parse()?,
             "--large" => options.large = true,
+            "--spark" => options.spark = true,
             part if PARTS.iter().any(|(name, _)| *name == part) => options.parts.push(arg),
-            _ => bail!("usage: silver [{}].. [--rows N] [--large]", PARTS.map(|(name, _)| name).join("|")),
+            _ => bail!("usage: silver [{}].. [--rows N] [--large] [--spark]", PARTS.map(|(name, _)| name).join("|")),
         }
     }
     if options.rows < 10_000 {
@@ -141,7 +150,8 @@ impl Case {
 
 impl Bench {
     fn all(&self) -> Result<()> {
-        let wanted = |part: &str| self.options.parts.is_empty() || self.options.parts.iter().any(|named| named == part);
+        let Options { parts, spark, .. } = &self.options;
+        let wanted = |part: &str| parts.iter().any(|named| named == part) || (parts.is_empty() && (part != "spark" || *spark));
         for (_, part) in PARTS.iter().filter(|(name, _)| wanted(name)) {
             part(self)?;
         }
@@ -160,7 +170,7 @@ impl Bench {
         let order = if is("key") { Order::Key } else { Order::Random };
         let spread = if is("recent") { Spread::Recent } else { Spread::Scattered };
         let mut case = self.case(order, spread, is("feed"));
-        case.shape.policy = if is("history") { Policy::History } else { Policy::Current };
+        case.shape.policy = words.iter().find_map(|word| Policy::of_word(word).ok()).unwrap_or(Policy::Current);
         case.batch.before_images = is("images");
         if let Some(changes) = words.iter().find_map(|word| word.parse().ok()) {
             case.batch.changes = changes;
@@ -183,7 +193,7 @@ impl Bench {
                     (Spread::Recent, Order::Key) if !feed => Target::AtLeast(3.0),
                     _ => Target::Free,
                 };
-                let ours = self.beside_peer(&format!("{} delta-rs", case.label()), &case, target)?;
+                let ours = self.beside(Peer::DeltaRs, &case.label(), &case, target)?;
                 if (spread, order, feed) == (Spread::Recent, Order::Key, false) {
                     report::within(&format!("time of recent, {}", case.rows_in()), case.batch.changes, &ours, 0.5);
                 }
@@ -195,21 +205,35 @@ impl Bench {
         Ok(())
     }
 
+    fn spark(&self) -> Result<()> {
+        let command = Peer::Spark.command(Path::new("TABLE"), &self.data.join("CHANGES.parquet"))?;
+        println!("spark's command: {command:?}");
+        for (order, spread, feed) in
+            [(Order::Random, Spread::Scattered, false), (Order::Key, Spread::Recent, false), (Order::Random, Spread::Scattered, true)]
+        {
+            let case = self.case(order, spread, feed);
+            let target = if spread == Spread::Scattered && !feed { Target::AtLeast(20.0) } else { Target::Free };
+            self.beside(Peer::Spark, &case.label(), &case, target)?;
+        }
+        Ok(())
+    }
+
     fn feed(&self) -> Result<()> {
-        for (order, spread, before_images) in [
-            (Order::Random, Spread::Scattered, false),
-            (Order::Random, Spread::Scattered, true),
-            (Order::Key, Spread::Recent, false),
-            (Order::Key, Spread::Recent, true),
-        ] {
-            let mut case = self.case(order, spread, false);
-            case.batch.before_images = before_images;
-            let plain = self.ours(&case)?;
-            let with = self.ours(&Case { feed: true, ..case })?;
-            let images = if before_images { "with" } else { "without" };
-            let label = format!("cost of the feed {}, source {images} before-images, {}", case.label(), case.rows_in());
-            let target = Target::AtMost(if spread == Spread::Scattered && !before_images { 3.0 } else { 1.5 });
-            report::compared(&label, case.batch.changes, ("without", &plain), ("with", &with), target);
+        for (order, spread) in [(Order::Random, Spread::Scattered), (Order::Key, Spread::Recent)] {
+            for (before_images, policy) in [(false, Policy::Current), (true, Policy::Current), (true, Policy::Stamped)] {
+                let mut case = self.case(order, spread, false);
+                (case.batch.before_images, case.shape.policy) = (before_images, policy);
+                let plain = self.ours(&case)?;
+                let with = self.ours(&Case { feed: true, ..case })?;
+                let source = match (before_images, policy) {
+                    (false, _) => "without before-images",
+                    (true, Policy::Stamped) => "with before-images and a unique sequence",
+                    (true, _) => "with before-images",
+                };
+                let label = format!("cost of the feed {}, source {source}, {}", case.label(), case.rows_in());
+                let target = Target::AtMost(if spread == Spread::Scattered && !before_images { 3.0 } else { 1.5 });
+                report::compared(&label, case.batch.changes, ("without", &plain), ("with", &with), target);
+            }
         }
         Ok(())
     }
@@ -218,7 +242,7 @@ impl Bench {
         for changes in [1, self.options.rows / 10_000, self.options.rows / 10] {
             let mut case = self.case(Order::Random, Spread::Scattered, false);
             case.batch.changes = changes;
-            let ours = self.beside_peer(&format!("batch of {changes} delta-rs, scattered"), &case, Target::Free)?;
+            let ours = self.beside(Peer::DeltaRs, &format!("batch of {changes}, scattered"), &case, Target::Free)?;
             if changes == 1 {
                 report::within(&format!("one change into {}", case.shape.words()), 1, &ours, 0.25);
             }
@@ -369,21 +393,21 @@ impl Bench {
         Ok(took)
     }
 
-    /// Repetitions of ours and the peer, in turn.
-    fn beside_peer(&self, name: &str, case: &Case, target: Target) -> Result<Measured> {
+    /// Repetitions of ours and a peer, in turn.
+    fn beside(&self, peer: Peer, name: &str, case: &Case, target: Target) -> Result<Measured> {
         let prepared = self.prepared(case.shape)?;
-        let label = format!("{name}, {}", case.rows_in());
+        let label = format!("{name} {}, {}", peer.name(), case.rows_in());
         let (mut ours, mut peers) = (Vec::new(), Vec::new());
         for number in 1..=REPETITIONS {
             ours.push(self.ours_once(case, &prepared, number)?);
             let folder = self.runs();
             prepared.copy(Part::Peer { feed: case.feed }, &folder)?;
-            let took = peer::measure(&folder, &case.batch)?;
-            report::repetition(&label, number, "peer", case.batch.changes, &took);
+            let took = peer.measure(&folder, &case.batch)?;
+            report::repetition(&label, number, peer.name(), case.batch.changes, &took);
             peers.push(took);
         }
         let ours = report::median(&ours);
-        report::compared(&label, case.batch.changes, ("ours", &ours), ("peer", &report::median(&peers)), target);
+        report::compared(&label, case.batch.changes, ("ours", &ours), (peer.name(), &report::median(&peers)), target);
         Ok(ours)
     }
 }

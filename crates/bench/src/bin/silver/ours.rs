@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tributary_cdc_decode::Decoder;
 use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Stores, WriterOptions};
 use tributary_silver_merge::Options;
-use tributary_specs::{Pipeline, SilverSpec, TableName, TableSpec};
+use tributary_specs::{DatasetReport, Pipeline, SilverSpec, TableName, TableSpec};
 
 use crate::data::{Batch, Kinds};
 use crate::process::{self, Measured};
@@ -22,15 +22,34 @@ pub const BRONZE: &str = "bronze.orders";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     Current,
+    /// By a column that no two pictures of a row share.
+    Stamped,
     History,
 }
 
 impl Policy {
+    const ALL: [Self; 3] = [Self::Current, Self::Stamped, Self::History];
+
+    fn clauses(self) -> &'static str {
+        match self {
+            Self::Current => "policy: scd_type1",
+            Self::Stamped => "policy: scd_type1, sequence_by: [updated_at], properties: { tributary.sequence.unique: \"true\" }",
+            Self::History => "policy: { scd_type2: {} }",
+        }
+    }
+
+    /// As it is said to a process.
     fn word(self) -> &'static str {
         match self {
-            Self::Current => "scd_type1",
-            Self::History => "{ scd_type2: {} }",
+            Self::Current => "current",
+            Self::Stamped => "stamped",
+            Self::History => "history",
         }
+    }
+
+    /// The policy that is said by a word.
+    pub fn of_word(word: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|policy| policy.word() == word).with_context(|| format!("`{word}` is no policy"))
     }
 }
 
@@ -75,9 +94,9 @@ feeds:
       - {{ name: status, type: string }}
       - {{ name: note, type: string }}
 silver:
-  - {{ table: silver.orders, sources: [{BRONZE}], keys: [order_id], policy: {} }}
+  - {{ table: silver.orders, sources: [{BRONZE}], keys: [order_id], {} }}
 ",
-        policy.word()
+        policy.clauses()
     );
     Pipeline::from_yaml("bench.yml", &text).context("the bench's own pipeline")
 }
@@ -111,20 +130,22 @@ pub async fn append(lake: &Lake, batch: &Batch) -> Result<()> {
     }
 }
 
+/// A run of silver.
+pub async fn merge(lake: &Lake, policy: Policy, options: &Options) -> Result<DatasetReport> {
+    Ok(tributary_silver_merge::run(lake, &spec(policy)?, options).await?)
+}
+
 /// A run in a process of its own, from start to exit; it must do what the batches say.
 pub fn measure(folder: &Path, run: Run, batches: &[Batch]) -> Result<Measured> {
     let bytes_before = bytes_written(folder)?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--run").arg(folder).arg(match run.policy {
-        Policy::Current => "current",
-        Policy::History => "history",
-    });
+    command.arg("--run").arg(folder).arg(run.policy.word());
     command.arg(run.memory_limit.to_string()).arg(if run.batch_by_batch { "1" } else { "0" });
     let (mut measured, printed) = process::measure(&mut command)?;
     let outcome: Outcome = serde_json::from_str(&printed).with_context(|| format!("a run said `{printed}`"))?;
     let sum = |of: fn(&Kinds) -> u64| batches.iter().map(|batch| of(&batch.kinds())).sum::<u64>();
     let wanted = match run.policy {
-        Policy::Current => [sum(|kinds| kinds.inserted), sum(|kinds| kinds.updated), sum(|kinds| kinds.deleted)],
+        Policy::Current | Policy::Stamped => [sum(|kinds| kinds.inserted), sum(|kinds| kinds.updated), sum(|kinds| kinds.deleted)],
         // an update ends a version and begins one, a delete ends one
         Policy::History => [sum(|kinds| kinds.inserted + kinds.updated), sum(|kinds| kinds.updated + kinds.deleted), 0],
     };
@@ -151,7 +172,7 @@ pub async fn run(folder: &Path, run: Run) -> Result<()> {
     let source_versions_max = run.batch_by_batch.then_some(1);
     // as the program deals its limit: half to the queries, half to the engine
     let options = Options { memory_limit: run.memory_limit / 2, source_versions_max, ..Options::default() };
-    let report = tributary_silver_merge::run(&lake, &spec(run.policy)?, &options).await?;
+    let report = merge(&lake, run.policy, &options).await?;
     let outcome = Outcome { inserted: report.rows_inserted, updated: report.rows_updated, deleted: report.rows_deleted };
     println!("{}", serde_json::to_string(&outcome)?);
     Ok(())

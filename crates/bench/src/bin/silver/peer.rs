@@ -1,6 +1,7 @@
-//! The same changes by delta-rs's Python package, in an environment of its own.
+//! The same changes by others, each in an environment of its own.
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,37 +15,122 @@ use crate::data::{Batch, Kinds};
 use crate::process::{self, Measured};
 use crate::target;
 
-const MERGE: &str = include_str!("peer.py");
-
-/// The interpreter; it is an error when it is not installed.
-pub fn interpreter() -> Result<PathBuf> {
-    let services = match std::env::var_os("SERVICES_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache/tributary-services"),
-    };
-    let python = services.join("delta_rs/bin/python");
-    if !python.is_file() {
-        bail!("no delta-rs at {}: `tests/services/install.sh delta_rs` installs it", python.display());
-    }
-    Ok(python)
+/// Who else can MERGE into a Delta table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// Its Python package.
+    DeltaRs,
+    /// On all cores, with deletion vectors.
+    Spark,
 }
 
-/// From start to exit; it must do what the batch says.
-pub fn measure(table: &Path, batch: &Batch) -> Result<Measured> {
-    let changes = table.with_extension("changes.parquet");
-    write(batch, &changes)?;
-    let mut command = Command::new(interpreter()?);
-    command.arg("-c").arg(MERGE).arg(table).arg(&changes);
-    let (mut measured, printed) = process::measure(&mut command)?;
-    let outcome: Value = serde_json::from_str(&printed).with_context(|| format!("delta-rs said `{printed}`"))?;
-    let Kinds { inserted, updated, deleted } = batch.kinds();
-    let wanted = serde_json::json!({ "inserted": inserted, "updated": updated, "deleted": deleted });
-    if outcome != wanted {
-        bail!("delta-rs did {outcome}, it should have done {wanted}");
+impl Peer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DeltaRs => "delta-rs",
+            Self::Spark => "spark",
+        }
     }
-    measured.bytes_written = target::bytes_written(table)?;
-    std::fs::remove_file(changes)?;
-    Ok(measured)
+
+    /// The environment's folder; it is an error when it is not installed.
+    pub fn environment(self) -> Result<PathBuf> {
+        let (name, group) = match self {
+            Self::DeltaRs => ("delta_rs", "delta_rs"),
+            Self::Spark => ("pyspark", "interop"),
+        };
+        let folder = services()?.join(name);
+        if !folder.join("bin/python").is_file() {
+            bail!("no {} at {}: `tests/services/install.sh {group}` installs it", self.name(), folder.display());
+        }
+        Ok(folder)
+    }
+
+    /// What merges the changes of a file into a table.
+    pub fn command(self, table: &Path, changes: &Path) -> Result<Command> {
+        let environment = self.environment()?;
+        let python = environment.join("bin/python");
+        let mut command = match self {
+            Self::DeltaRs => {
+                let mut command = Command::new(python);
+                command.arg("-c").arg(include_str!("delta_rs.py"));
+                command
+            }
+            Self::Spark => {
+                let script = changes.with_extension("py");
+                fs::write(&script, include_str!("spark.py"))?;
+                let mut command = Command::new(environment.join("bin/spark-submit"));
+                command.env("PYSPARK_PYTHON", python).env_remove("SPARK_HOME");
+                let cores = std::thread::available_parallelism().map_or(1, usize::from);
+                command.args(["--master", &format!("local[{cores}]"), "--driver-memory", "6g"]);
+                command.args(["--driver-class-path", &delta_jars(&environment)?, "--driver-java-options", "-XX:+UseParallelGC"]);
+                for setting in [
+                    "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+                    "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+                    "spark.sql.session.timeZone=UTC",
+                    "spark.sql.parquet.compression.codec=zstd",
+                    &format!("spark.sql.shuffle.partitions={}", 4 * cores),
+                    "spark.databricks.delta.snapshotPartitions=1",
+                    "spark.driver.bindAddress=127.0.0.1",
+                    "spark.driver.host=127.0.0.1",
+                    "spark.ui.enabled=false",
+                    "spark.ui.showConsoleProgress=false",
+                    "spark.log.level=ERROR",
+                ] {
+                    command.args(["--conf", setting]);
+                }
+                command.arg(script);
+                command
+            }
+        };
+        command.arg(table).arg(changes);
+        Ok(command)
+    }
+
+    /// From start to exit; it must do what the batch says.
+    pub fn measure(self, table: &Path, batch: &Batch) -> Result<Measured> {
+        let changes = table.with_extension("changes.parquet");
+        write(batch, &changes)?;
+        if self == Self::Spark {
+            target::allow_vectors(table)?;
+        }
+        let bytes_before = target::bytes_written(table)?;
+        let (mut measured, printed) = process::measure(&mut self.command(table, &changes)?)?;
+        let outcome: Value = serde_json::from_str(&printed).with_context(|| format!("{} said `{printed}`", self.name()))?;
+        let Kinds { inserted, updated, deleted } = batch.kinds();
+        let wanted = serde_json::json!({ "inserted": inserted, "updated": updated, "deleted": deleted });
+        if outcome != wanted {
+            bail!("{} did {outcome}, it should have done {wanted}", self.name());
+        }
+        measured.bytes_written = target::bytes_written(table)? - bytes_before;
+        fs::remove_file(changes)?;
+        Ok(measured)
+    }
+}
+
+fn services() -> Result<PathBuf> {
+    match std::env::var_os("SERVICES_DIR") {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => Ok(PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache/tributary-services")),
+    }
+}
+
+/// The jars of Delta that Spark does not bring, as a class path.
+fn delta_jars(environment: &Path) -> Result<String> {
+    let (added, lib) = (services()?.join("jars/spark"), environment.join("lib"));
+    let python = names(&lib)?.into_iter().find(|name| name.starts_with("python"));
+    let own = lib.join(python.context("no packages in Spark's environment")?).join("site-packages/pyspark/jars");
+    let artifact = |jar: &str| jar.rsplit_once('-').map(|(name, _)| name.to_owned());
+    let own: BTreeSet<_> = names(&own)?.iter().map(|jar| artifact(jar)).collect();
+    let jars = names(&added)?.into_iter().filter(|jar| jar.ends_with(".jar") && !own.contains(&artifact(jar)));
+    Ok(jars.map(|jar| added.join(jar).display().to_string()).collect::<Vec<_>>().join(":"))
+}
+
+/// What lies in a folder, sorted.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut found = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<Result<Vec<_>>>()?;
+    found.sort();
+    Ok(found)
 }
 
 fn write(batch: &Batch, file: &Path) -> Result<()> {

@@ -16,13 +16,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures::stream::{self, StreamExt, TryStreamExt};
+use parquet::file::metadata::ParquetMetaDataReader;
 use serde_json::{Value, json};
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
-use tributary_lake::{Commit, CommitOutcome, Lake, NewFile, Operation, Progress, Table, WriterOptions};
+use tributary_lake::{Commit, CommitOutcome, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
+use tributary_silver_merge::Options;
 use tributary_specs::TableSpec;
 
-use crate::data::{self, Random, SEED};
+use crate::data::{self, Batch, Random, SEED, Spread};
 use crate::ours::{self, Policy};
 
 /// In which order the rows of a table lie in its files.
@@ -95,9 +97,9 @@ impl Prepared {
         let folder = data.join(format!("silver-{rows}-{files}-{order:?}-{policy:?}-{SEED}-{:016x}", hasher.finish()).to_lowercase());
         if !folder.is_dir() {
             eprintln!("making a table of {}", shape.words());
-            fill(&lake, &spec, shape).await?;
+            fill(&lake, &scratch.join("feed"), &spec, shape).await?;
             without_feed(&scratch)?;
-            for feed in [true, false] {
+            for feed in [true, false].into_iter().filter(|_| policy != Policy::Stamped) {
                 peer(&scratch, feed)?;
             }
             fs::rename(&scratch, &folder)?;
@@ -118,8 +120,15 @@ impl Prepared {
 }
 
 /// Writes the rows, file by file, in one commit at the source's first version.
-async fn fill(lake: &Lake, spec: &TableSpec, shape: Shape) -> Result<()> {
-    let table = lake.create(spec).await?;
+async fn fill(lake: &Lake, folder: &Path, spec: &TableSpec, shape: Shape) -> Result<()> {
+    let mut table = lake.create(spec).await?;
+    let mut says = BTreeMap::new();
+    let mut progress = vec![Progress { app_id: format!("tributary:source:{}", ours::BRONZE), expected: None, version: 0 }];
+    if shape.policy == Policy::Stamped {
+        says = first_row(lake, folder, &table, shape).await?;
+        table = table.refresh().await?;
+        progress.clear(); // silver's own is there
+    }
     let mut indexes: Vec<u32> = (0..u32::try_from(shape.rows)?).collect();
     if shape.order == Order::Random {
         Random::new(shape.rows).shuffle(&mut indexes);
@@ -128,19 +137,32 @@ async fn fill(lake: &Lake, spec: &TableSpec, shape: Shape) -> Result<()> {
     let parts: Vec<Vec<u32>> = indexes.chunks(per_file).map(<[u32]>::to_vec).collect();
     drop(indexes);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let files = stream::iter(parts).map(|part| tokio::spawn(file(table.clone(), part))).buffered(cores);
+    let files = stream::iter(parts).map(|part| tokio::spawn(file(table.clone(), says.clone(), part))).buffered(cores);
     let files: Vec<_> = files.map(|file| file?).try_collect().await?;
-    let adds = files.concat();
-    let progress = vec![Progress { app_id: format!("tributary:source:{}", ours::BRONZE), expected: None, version: 0 }];
-    match table.commit(Commit { operation: Operation::Merge, adds, progress, ..Commit::default() }).await? {
+    let (adds, removes) = (files.concat(), table.files().await?);
+    let reads = if removes.is_empty() { Reads::default() } else { Reads::WholeTable };
+    match table.commit(Commit { operation: Operation::Merge, adds, removes, progress, reads, ..Commit::default() }).await? {
         CommitOutcome::Committed { .. } => Ok(()),
         other => bail!("the table was not filled: {other:?}"),
     }
 }
 
+/// Takes one order in by silver itself; returns what its file says in its footer.
+async fn first_row(lake: &Lake, folder: &Path, table: &Table, shape: Shape) -> Result<BTreeMap<String, String>> {
+    let batch = Batch { spread: Spread::Recent, changes: 1, rows: shape.rows, number: 0, before_images: true };
+    ours::append(lake, &batch).await?;
+    ours::merge(lake, shape.policy, &Options::default()).await?;
+    let files = table.refresh().await?.files().await?;
+    let [file] = files.as_slice() else { bail!("one order is in {} files", files.len()) };
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(folder.join(SILVER).join(&file.path))?)?;
+    let said = footer.file_metadata().key_value_metadata().into_iter().flatten();
+    Ok(said.filter(|said| said.key.starts_with("tributary.")).filter_map(|said| Some((said.key.clone(), said.value.clone()?))).collect())
+}
+
 /// Writes rows into one file.
-async fn file(table: Table, indexes: Vec<u32>) -> Result<Vec<NewFile>> {
-    let options = WriterOptions { file_bytes_target: Some(u64::MAX), key_columns: vec!["order_id".to_owned()], ..WriterOptions::default() };
+async fn file(table: Table, says: BTreeMap<String, String>, indexes: Vec<u32>) -> Result<Vec<NewFile>> {
+    let key_columns = vec!["order_id".to_owned()];
+    let options = WriterOptions { file_bytes_target: Some(u64::MAX), key_columns, says, ..WriterOptions::default() };
     let mut writer = table.writer(options)?;
     for rows in indexes.chunks(65_536) {
         writer.write(&first_rows(&table, rows)?).await?;
@@ -208,6 +230,26 @@ fn peer(made: &Path, feed: bool) -> Result<()> {
     ];
     lines.extend(actions.remove("add").unwrap_or_default().into_iter().map(|add| json!({ "add": add }).to_string()));
     Ok(fs::write(log_file(&to, 0), lines.join("\n") + "\n")?)
+}
+
+/// Lets a peer's table have deletion vectors, as Spark writes them where they are declared.
+pub fn allow_vectors(table: &Path) -> Result<()> {
+    let first = log_file(table, 0);
+    let mut lines = Vec::new();
+    for line in fs::read_to_string(&first)?.lines() {
+        let mut action: Value = serde_json::from_str(line)?;
+        if let Some(protocol) = action.get_mut("protocol") {
+            let writer = json!(["deletionVectors", "changeDataFeed", "appendOnly", "invariants"]);
+            *protocol =
+                json!({ "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"], "writerFeatures": writer });
+        }
+        if let Some(configuration) = action.pointer_mut("/metaData/configuration").and_then(Value::as_object_mut) {
+            configuration.insert("delta.enableDeletionVectors".to_owned(), "true".into());
+        }
+        lines.push(action.to_string());
+    }
+    fs::remove_file(&first)?; // or the prepared table's would change with it
+    Ok(fs::write(first, lines.join("\n") + "\n")?)
 }
 
 fn log_file(table: &Path, version: u64) -> PathBuf {
