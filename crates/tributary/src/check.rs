@@ -68,9 +68,10 @@ impl Pipeline {
         Ok(self.checked().await?.found)
     }
 
-    /// The tables of the datasets that can be planned over the columns that the pipeline declares.
-    pub(crate) async fn table_specs(&self) -> Result<BTreeMap<TableName, TableSpec>, Error> {
-        Ok(self.checked().await?.made)
+    /// The tables of the datasets that can be planned over the columns that the pipeline declares, and those that may get more.
+    pub(crate) async fn table_specs(&self) -> Result<(BTreeMap<TableName, TableSpec>, BTreeSet<TableName>), Error> {
+        let checked = self.checked().await?;
+        Ok((checked.made, checked.growing))
     }
 
     async fn checked(&self) -> Result<Check<'_>, Error> {
@@ -235,7 +236,7 @@ async fn make(lake: &Lake, spec: &TableSpec) -> Result<(), Error> {
 }
 
 /// A column that is not there, and the nearest that is.
-fn missed_column(error: &Error) -> Option<(&str, Option<&str>)> {
+pub(crate) fn missed_column(error: &Error) -> Option<(&str, Option<&str>)> {
     use tributary_gold_agg::Error as Gold;
     use tributary_silver_merge::Error as Silver;
     match error {

@@ -3,7 +3,7 @@
 //! Tables have the columns that the pipeline declares or that follow from it; where only first records could tell them, from the rows
 //! that are given. Columns of ours that a row does not give are filled in: changes of a feed come in the order they stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -42,6 +42,8 @@ pub struct Trials {
     pipeline: Pipeline,
     /// Tables whose columns are known before a run.
     specs: BTreeMap<TableName, TableSpec>,
+    /// Those among them that may get more columns than are declared.
+    growing: BTreeSet<TableName>,
 }
 
 /// One dataset and the rows its sources have so far.
@@ -75,7 +77,8 @@ impl Pipeline {
     /// # Ok(()) }
     /// ```
     pub async fn trials(&self) -> Result<Trials, Error> {
-        Ok(Trials { pipeline: self.clone(), specs: self.table_specs().await? })
+        let (specs, growing) = self.table_specs().await?;
+        Ok(Trials { pipeline: self.clone(), specs, growing })
     }
 }
 
@@ -109,14 +112,26 @@ impl Trials {
 
     /// What a table of the pipeline, or one that something else makes, holds; columns that nothing declares are taken from `seen`.
     fn spec(&self, table: &TableName, seen: &[Column]) -> Result<TableSpec, Error> {
-        if let Some(spec) = self.specs.get(table) {
-            return Ok(spec.clone());
+        let known = self.specs.get(table);
+        if let Some(known) = known.filter(|_| !self.growing.contains(table)) {
+            return Ok(known.clone());
         }
-        let of_rows = || TableSpec::new(table.clone(), seen.to_vec());
-        let Some(feed) = self.feed(table) else { return Ok(of_rows()) };
-        let own = seen.iter().filter(|column| !column.name.starts_with('_')).cloned().collect();
-        let feed = SourceFeed { columns: own, ..feed.clone() };
-        Ok(tributary_bronze::table_spec(&feed)?.unwrap_or_else(of_rows))
+        let declared = self.feed(table).map(|feed| feed.columns.as_slice()).or(known.map(|known| known.columns.as_slice()));
+        let mut columns = declared.unwrap_or_default().to_vec();
+        let is_new = |column: &&Column| {
+            let is_it = |other: &Column| other.name.eq_ignore_ascii_case(&column.name);
+            !(columns.iter().any(is_it) || self.feed(table).is_some() && column.name.starts_with('_'))
+        };
+        let new: Vec<Column> = seen.iter().filter(is_new).cloned().collect();
+        columns.extend(new);
+        match (self.feed(table), known) {
+            (Some(feed), _) => {
+                let feed = SourceFeed { columns: columns.clone(), ..feed.clone() };
+                Ok(tributary_bronze::table_spec(&feed)?.unwrap_or_else(|| TableSpec::new(table.clone(), columns)))
+            }
+            (None, Some(known)) => Ok(TableSpec { columns, ..known.clone() }),
+            (None, None) => Ok(TableSpec::new(table.clone(), columns)),
+        }
     }
 
     fn feed(&self, table: &TableName) -> Option<&SourceFeed> {
