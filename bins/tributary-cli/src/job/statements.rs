@@ -1,0 +1,44 @@
+//! Statements of a file, executed one after the other.
+
+use std::collections::BTreeMap;
+
+use futures::TryStreamExt as _;
+use tributary::arrow::util::display::array_value_to_string;
+use tributary::datafusion::prelude::DataFrame;
+use tributary::sql::{Answer, Session, SessionOptions, steps};
+use tributary::{ExitCode, Lake};
+
+use crate::failure::{Error, Failure};
+
+/// Executes every statement of a text; gives the first row of the last one that has rows, by column.
+pub async fn run(lake: &Lake, name: &str, text: &str, options: SessionOptions) -> Result<BTreeMap<String, String>, Failure> {
+    let mut session = Session::new(lake, options);
+    let mut row = BTreeMap::new();
+    for step in steps(name, text)? {
+        match session.execute(step).await? {
+            Answer::Rows(frame) => row = first_row(*frame).await?,
+            Answer::Ran(report) if report.exit_code() != ExitCode::Done => return Err(super::live::failure_of(&report)),
+            Answer::Ran(_) | Answer::Done(_) => {}
+        }
+    }
+    Ok(row)
+}
+
+/// Runs a query to its end and keeps its first row.
+async fn first_row(frame: DataFrame) -> Result<BTreeMap<String, String>, Failure> {
+    let failed = |error| Failure::from(tributary::sql::Error::run(error));
+    let mut rows = frame.execute_stream().await.map_err(failed)?;
+    let mut first = None;
+    while let Some(batch) = rows.try_next().await.map_err(failed)? {
+        if first.is_some() || batch.num_rows() == 0 {
+            continue;
+        }
+        let schema = batch.schema();
+        let cells = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+            let text = array_value_to_string(column, 0).map_err(Error::Rows)?;
+            Ok((field.name().clone(), text))
+        });
+        first = Some(cells.collect::<Result<BTreeMap<_, _>, Error>>()?);
+    }
+    Ok(first.unwrap_or_default())
+}

@@ -1,0 +1,166 @@
+//! Jobs of a bundle as a shell sees them.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::commands::Shop;
+
+const SQL: &str = "CREATE OR REFRESH STREAMING TABLE bronze.orders (id BIGINT, status STRING, seq BIGINT)
+AS SELECT * FROM STREAM read_files('orders', format => 'json', settleSeconds => 0);
+CREATE OR REFRESH MATERIALIZED VIEW gold.days AS SELECT '${day}' AS day, count(*) AS orders FROM bronze.orders;
+";
+
+/// A shop whose bundle has one pipeline and this job.
+fn shop(job: &str) -> Shop {
+    let shop = Shop::new();
+    std::fs::remove_file(shop.path("pipeline.yml")).unwrap();
+    let indented: String = job.lines().map(|line| format!("      {line}\n")).collect();
+    shop.write(
+        "databricks.yml",
+        &format!(
+            "bundle: {{name: shop}}\nresources:\n  pipelines:\n    retail:\n      catalog: main\n      parameters: {{day: none}}\n      libraries: [{{file: {{path: shop.sql}}}}]\n  jobs:\n    nightly:\n      name: nightly\n{indented}"
+        ),
+    );
+    shop.write("shop.sql", SQL);
+    shop
+}
+
+fn csv(shop: &Shop, query: &str) -> String {
+    shop.says(0, &["sql", query, "-o", "csv"])
+}
+
+/// The objects that a command printed.
+fn events(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn ends(text: &str) -> Vec<String> {
+    let finished = events(text).into_iter().filter(|event| event["event"] == "task_finished");
+    finished.map(|event| format!("{} {}", event["task"].as_str().unwrap(), event["result_state"].as_str().unwrap())).collect()
+}
+
+const REFRESH: &str = "pipeline_task: {pipeline_id: \"${resources.pipelines.retail.id}\"}";
+
+#[test]
+fn parameters_of_the_job_reach_pipelines_statements_conditions_and_iterations() {
+    let job = format!(
+        "parameters: [{{name: day, default: monday}}]
+tasks:
+  - {{task_key: refresh, {REFRESH}}}
+  - {{task_key: count, depends_on: [{{task_key: refresh}}], sql_task: {{warehouse_id: w, file: {{path: count.sql}}, parameters: {{least: \"1\"}}}}}}
+  - {{task_key: many, depends_on: [{{task_key: count}}], condition_task: {{op: GREATER_THAN, left: \"{{{{tasks.count.values.n}}}}\", right: \"1\"}}}}
+  - {{task_key: few, depends_on: [{{task_key: many, outcome: \"false\"}}], {REFRESH}}}
+  - task_key: each
+    depends_on: [{{task_key: many, outcome: \"true\"}}]
+    for_each_task:
+      inputs: '[\"friday\", \"{{{{job.parameters.day}}}}\"]'
+      task: {{task_key: one, condition_task: {{op: EQUAL_TO, left: \"{{{{input}}}}\", right: x}}}}
+"
+    );
+    let shop = shop(&job);
+    shop.write(
+        "count.sql",
+        "select count(*) as n from gold.days where day = :day and orders >= {{least}};\nselect orders as n from gold.days;\n",
+    );
+    let said = shop.says(0, &["job", "run", "nightly", "--param", "day=friday"]);
+    assert_eq!(csv(&shop, "select day, orders from gold.days"), "day,orders\nfriday,2\n");
+    assert_eq!(
+        ends(&said),
+        ["refresh SUCCEEDED", "count SUCCEEDED", "many SUCCEEDED", "one_0 SUCCEEDED", "one_1 SUCCEEDED", "each SUCCEEDED"]
+    );
+    let last = events(&said).pop().unwrap();
+    assert_eq!((&last["event"], &last["result_state"], &last["exit_code"]), (&"job_finished".into(), &"SUCCEEDED".into(), &0.into()));
+    let recorded = csv(&shop, "select job_name, result_state, job_parameters['day'] as day from system.lakeflow.job_run_timeline");
+    assert_eq!(recorded, "job_name,result_state,day\nnightly,SUCCEEDED,friday\n");
+    let said = shop.says(2, &["job", "run", "nightly", "--param", "dya=friday"]);
+    assert!(said.contains("has no parameter \"dya\", nearest is \"day\""), "{said}");
+}
+
+#[test]
+fn a_task_that_fails_is_tried_again_told_of_and_decides_the_exit_code() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (mut text, mut piece) = (String::new(), [0; 4096]);
+        while !text.contains("event_type") || !text.trim_end().ends_with('}') {
+            let count = stream.read(&mut piece).unwrap();
+            text.push_str(std::str::from_utf8(&piece[..count]).unwrap());
+        }
+        stream.write_all(b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n").unwrap();
+        text
+    });
+    let shop = shop(&format!(
+        "email_notifications: {{on_failure: [ann@example.com]}}
+webhook_notifications: {{on_failure: [{{id: \"http://{address}/hook\"}}, {{id: \"http://127.0.0.1:1/gone\"}}]}}
+tasks:
+  - {{task_key: broken, max_retries: 1, sql_task: {{warehouse_id: w, file: {{path: broken.sql}}}}}}
+  - {{task_key: after, depends_on: [{{task_key: broken}}], {REFRESH}}}
+"
+    ));
+    shop.write("broken.sql", "select nothing from gold.nowhere");
+    let said = shop.says(2, &["job", "run", "nightly"]);
+    assert_eq!(ends(&said), ["broken FAILED", "broken FAILED"]);
+    let heard = heard.join().unwrap();
+    assert!(heard.starts_with("POST /hook ") && heard.contains("\"event_type\":\"jobs.on_failure\""), "{heard}");
+    let told: Vec<Value> = events(&said).into_iter().filter(|event| event["event"] == "notification").collect();
+    assert_eq!(told.iter().filter(|event| event["kind"] == "email" && event["to"][0] == "ann@example.com").count(), 1);
+    let rows = csv(&shop, "select task_key, result_state from system.lakeflow.job_task_run_timeline order by run_id");
+    assert_eq!(rows, "task_key,result_state\nbroken,FAILED\nbroken,FAILED\n");
+    assert!(events(&said).pop().unwrap()["tasks"].to_string().contains("UPSTREAM_FAILED"));
+}
+
+#[test]
+fn one_job_runs_another_and_only_chosen_tasks_where_that_is_asked() {
+    let shop = shop(&format!("tasks:\n  - {{task_key: a, {REFRESH}}}\n  - {{task_key: b, depends_on: [{{task_key: a}}], {REFRESH}}}"));
+    let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
+    let other = "    outer: {name: outer, tasks: [{task_key: inner, run_job_task: {job_id: \"${resources.jobs.nightly.id}\"}}]}\n";
+    shop.write("databricks.yml", &format!("{root}{other}"));
+    assert_eq!(ends(&shop.says(0, &["job", "run", "outer"])), ["a SUCCEEDED", "b SUCCEEDED", "inner SUCCEEDED"]);
+    let runs = csv(&shop, "select job_name, trigger_type from system.lakeflow.job_run_timeline order by run_id");
+    assert_eq!(runs, "job_name,trigger_type\nouter,ONETIME\nnightly,RUN_JOB_TASK\n");
+    assert_eq!(ends(&shop.says(0, &["job", "run", "nightly", "--tasks", "b"])), ["b SUCCEEDED"]);
+    assert!(shop.says(2, &["job", "run", "nightly", "--tasks", "c"]).contains("has no task \"c\""));
+    let jobs = csv(&shop, "select name, count(*) as n from system.lakeflow.jobs group by name order by name");
+    assert_eq!(jobs, "name,n\nnightly,1\nouter,1\n", "a definition that stays is written once");
+}
+
+#[test]
+fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
+    let shop = shop("tasks: [{task_key: a, sql_task: {warehouse_id: w, query: {query_id: q}}}]");
+    let said = shop.says(2, &["job", "run", "nightly"]);
+    assert!(said.contains("error[CL0022]: task a of job nightly is not run here"), "{said}");
+    assert!(!shop.path("data/lake").exists());
+    assert!(shop.says(0, &["validate"]).contains("warning: sql_task a is not run here"));
+}
+
+#[test]
+fn a_job_that_was_killed_leaves_no_lock_and_is_known_to_the_next_run() {
+    let shop = shop(&format!(
+        "tasks:\n  - {{task_key: a, {REFRESH}}}\n  - {{task_key: b, depends_on: [{{task_key: a}}], max_retries: -1, min_retry_interval_millis: 60000, sql_task: {{warehouse_id: w, file: {{path: b.sql}}}}}}"
+    ));
+    shop.write("b.sql", "select nothing from gold.nowhere");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tributary"));
+    command.args(["job", "run", "nightly"]).current_dir(shop.path("")).env_clear().stdout(Stdio::piped());
+    let mut running = command.spawn().unwrap();
+    let mut out = running.stdout.take().unwrap();
+    let (mut text, mut piece, begun) = (String::new(), [0; 4096], Instant::now());
+    while !text.contains("\"again\":true") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{text}");
+        let count = out.read(&mut piece).unwrap();
+        text.push_str(&String::from_utf8_lossy(&piece[..count]));
+    }
+    let busy = shop.says(75, &["job", "run", "nightly"]);
+    assert!(busy.contains("MAX_CONCURRENT_RUNS_EXCEEDED"), "{busy}");
+    running.kill().unwrap();
+    running.wait().unwrap();
+    shop.write("b.sql", "select 1 as one");
+    shop.says(0, &["job", "run", "nightly"]);
+    let runs = csv(&shop, "select result_state, termination_code from system.lakeflow.job_run_timeline order by run_id");
+    assert_eq!(runs, "result_state,termination_code\nERROR,INTERNAL_ERROR\nSKIPPED,MAX_CONCURRENT_RUNS_EXCEEDED\nSUCCEEDED,SUCCESS\n");
+}
