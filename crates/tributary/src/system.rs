@@ -17,6 +17,15 @@ pub(crate) fn catalogue(lake: &Lake) -> Result<Lake> {
     Lake::open(lake.stores().clone(), LakeOptions { catalogue: NAME.to_owned(), ..lake.options().clone() })
 }
 
+/// Its tables as they are declared, those that nothing was written to yet among them.
+pub(crate) fn specs() -> Vec<TableSpec> {
+    let mut specs = vec![crate::runs::table_spec(), crate::gaps::table_spec(), crate::expectations::table_spec()];
+    specs.extend(crate::sql::system_tables());
+    specs.extend(crate::lakeflow::specs());
+    specs.extend(crate::lineage::specs());
+    specs
+}
+
 /// Appends rows to one of its tables, which is made where it is not there. One that an older release made gets the columns it lacks.
 pub(crate) async fn append(system: &Lake, spec: &TableSpec, rows: RecordBatch) -> std::result::Result<(), Error> {
     for _ in 0..TRIES {

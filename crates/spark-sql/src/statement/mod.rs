@@ -196,3 +196,105 @@ pub fn only_statement(text: &str) -> Result<Statement, Error> {
         [_, second, ..] => Err(Error::Refused { what: "a second statement".to_owned(), hint: None, span: Some(second.place()) }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Statement, Error> {
+        only_statement(text)
+    }
+
+    #[test]
+    fn every_word_with_which_a_statement_begins_is_on_the_page_of_statements() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/statements.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        for word in STATEMENTS {
+            assert!(page.contains(&format!("`{word} ")) || page.contains(&format!("[{word} ")), "{word}");
+        }
+    }
+
+    #[test]
+    fn statements_are_told_apart() {
+        for (text, start) in [
+            ("select 1", "Query"),
+            ("(select 1)", "Query"),
+            ("values (1)", "Query"),
+            ("explain select 1", "Query"),
+            ("create streaming table t", "Pipeline"),
+            ("create or refresh private materialized view v as select 1", "Pipeline"),
+            ("create temporary view v as select 1", "Pipeline"),
+            ("create flow f as insert into t by name select 1", "Pipeline"),
+            ("auto cdc into t from stream(s) keys (k) sequence by q", "Pipeline"),
+            ("create database if not exists d", "CreateSpace"),
+            ("create table t (a int)", "CreateTable"),
+            ("create or replace function f() return 1", "CreateFunction"),
+            ("drop table if exists t", "Drop"),
+            ("comment on schema s is 'x'", "Comment"),
+            ("grant select on t to p", "Grant"),
+            ("grant select, modify on materialized view v to p", "Grant"),
+            ("revoke all privileges on catalog c from `a b`", "Revoke"),
+            ("show grants on table t", "ShowGrants"),
+            ("show grants `me`", "ShowGrants"),
+            ("describe t", "Describe"),
+            ("desc extended t", "Describe"),
+            ("describe select 1", "Describe"),
+            ("show databases like 'x*'", "Show"),
+            ("use c.s", "UseSchema"),
+            ("insert into t select 1", "Change"),
+            ("insert into t (select 1)", "Change"),
+            ("insert overwrite table t (a) values (1)", "Change"),
+            ("update t as x set x.a = 1 where x.b", "Change"),
+            ("delete from t x where x.a = 1", "Change"),
+            ("merge into t using s on t.a = s.a when matched then delete", "Change"),
+        ] {
+            let statement = parsed(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert!(format!("{statement:?}").starts_with(start), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_executed_is_refused_with_its_place() {
+        for (text, says) in [
+            ("optimize t", "the statement OPTIMIZE is not executed by this release (line 1, column 1): maintenance"),
+            ("create or replace table t (a int)", "CREATE OR REPLACE TABLE"),
+            ("create external table t (a int)", "CREATE EXTERNAL TABLE"),
+            ("create table t (a int) using csv", "another format than DELTA"),
+            ("create table t (a int) location 's3://x'", "LOCATION"),
+            ("create table t (a int generated always as identity)", "IDENTITY"),
+            ("create table t (a int) partitioned by (days(a))", "PARTITIONED BY an expression"),
+            ("create table t (a varchar(10))", "say STRING"),
+            ("create table t (a int) as select 1", "columns beside AS"),
+            ("create table t", "Expected: columns in brackets"),
+            ("create function f(a int default 1) return a", "DEFAULT of a parameter"),
+            ("create function f(a int) returns table (b int) return select 1", "a function that returns a table"),
+            ("create function f(a int) returns int language python as 'x'", "another language than SQL"),
+            ("drop schema s cascade", "CASCADE"),
+            ("alter table t rename to u", "ALTER TABLE … RENAME TO"),
+            ("grant select on t to p with grant option", "WITH GRANT OPTION"),
+            ("insert into t partition (a = 1) select 1", "PARTITION in INSERT"),
+            ("insert into t replace where a = 1 select 1", "INSERT … REPLACE"),
+            ("insert with schema evolution into t select 1", "WITH SCHEMA EVOLUTION"),
+            ("update t set a = 1 from u", "UPDATE … FROM"),
+            ("merge into t using s on true", "Expected: WHEN MATCHED"),
+            ("merge into t using s on true when matched then delete when matched then update set a = 1", "a clause after WHEN MATCHED"),
+            ("merge into t using s on true when not matched then insert (a, b) values (1)", "INSERT of 1 values into 2 columns"),
+            ("select 1 select 2", "Expected"),
+            ("use catalog", "Expected: a name"),
+        ] {
+            let error = parsed(text).map(|_| ()).expect_err(text).to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "(create|table|merge|into|using|on|when|matched|then|update|set|grant|select|function|returns|return|\\(|\\)|,|;|=|a|`|'|1| |\\*|\\.){0,30}") {
+            if let Ok(pieces) = crate::pieces(&text) {
+                for piece in &pieces {
+                    let _ = Statement::parse(piece);
+                }
+            }
+        }
+    }
+}

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tributary_specs::{Check, Column, DataType, TableName, TableSpec};
+use tributary_spark_sql::{quoted_name as quoted, type_name};
+use tributary_specs::{Check, Column, TableName, TableSpec};
 
 use crate::Table;
 
@@ -51,7 +52,10 @@ pub fn create_table(catalogue: &str, spec: &TableSpec) -> String {
 /// # Ok(()) }
 /// ```
 pub fn definition(table: &Table) -> String {
-    let table = table.clone().into_inner();
+    definition_of(&table.clone().into_inner())
+}
+
+pub(super) fn definition_of(table: &tributary_lake::Table) -> String {
     let spec = TableSpec {
         partition_by: table.partition_columns().to_vec(),
         cluster_by: table.cluster_columns().to_vec(),
@@ -83,41 +87,8 @@ fn column(column: &Column) -> String {
     text
 }
 
-fn type_name(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Boolean => "BOOLEAN".to_owned(),
-        DataType::Byte => "TINYINT".to_owned(),
-        DataType::Short => "SMALLINT".to_owned(),
-        DataType::Integer => "INT".to_owned(),
-        DataType::Long => "BIGINT".to_owned(),
-        DataType::Float => "FLOAT".to_owned(),
-        DataType::Double => "DOUBLE".to_owned(),
-        DataType::Decimal { precision, scale } => format!("DECIMAL({precision},{scale})"),
-        DataType::String => "STRING".to_owned(),
-        DataType::Binary => "BINARY".to_owned(),
-        DataType::Date => "DATE".to_owned(),
-        DataType::Timestamp => "TIMESTAMP".to_owned(),
-        DataType::TimestampNtz => "TIMESTAMP_NTZ".to_owned(),
-        DataType::Array(element) => format!("ARRAY<{}>", type_name(element)),
-        DataType::Map(key, value) => format!("MAP<{}, {}>", type_name(key), type_name(value)),
-        DataType::Struct(fields) => {
-            let fields: Vec<String> = fields.iter().map(field).collect();
-            format!("STRUCT<{}>", fields.join(", "))
-        }
-    }
-}
-
-fn field(field: &Column) -> String {
-    let not_null = if field.nullable { "" } else { " NOT NULL" };
-    format!("{}: {}{not_null}", quoted(&field.name), type_name(&field.data_type))
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 /// A text; the dialect reads a backslash as the beginning of a sign.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n").replace('\r', "\\r"))
 }
 
@@ -126,6 +97,7 @@ mod tests {
     use tributary_lake::datafusion::sql::sqlparser::ast::Statement;
     use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
     use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
+    use tributary_specs::DataType;
 
     use super::*;
 

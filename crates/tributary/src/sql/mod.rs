@@ -3,19 +3,46 @@
 //! The text is Databricks SQL in Spark's meaning, as `tributary_spark_sql` reads it: the same in `sql`, in views, selects, rules and
 //! conditions. What is read of which table, `open.rs` opens; `VERSION AS OF`, `TIMESTAMP AS OF` and `table_changes(…)` are executed
 //! here alone. The catalogue `system` is there too.
+//!
+//! ```text
+//! text ─▶ steps ─▶ Session::execute ─┬─ a query, SHOW, DESCRIBE ─▶ rows
+//!                                    ├─ CREATE, ALTER, DROP, GRANT, REVOKE ─▶ marks of catalogues and schemas, tables, rows of system
+//!                                    ├─ INSERT, UPDATE, DELETE, MERGE ─▶ one commit each
+//!                                    └─ definitions of a pipeline ─▶ a run
+//! ```
 
 mod changes;
+mod create;
 mod ddl;
+mod describe;
 mod error;
+mod functions;
+mod grants;
+mod information;
+mod insert;
+mod kept;
+mod keys;
+mod listing;
+mod masks;
 mod open;
+mod rows;
+mod session;
+mod spaces;
 
 pub use ddl::{create_table, definition};
 pub use error::Error;
+pub(crate) use functions::beside as functions_beside;
+pub use functions::functions;
+pub use grants::{EVERYBODY, Granted, Securable, effective, grants, may};
+pub use session::{Answer, Ends, Session, SessionOptions, Step, ends, steps};
+use tributary_fault::nearest;
 use tributary_lake::datafusion::prelude::DataFrame;
 pub use tributary_spark_sql::Error as TextError;
-use tributary_spark_sql::Text;
+use tributary_spark_sql::{Name, Text};
+use tributary_specs::TableSpec;
 
-use crate::Lake;
+use self::open::Catalogues;
+use crate::{Lake, system};
 
 /// Plans one query (or `EXPLAIN` of one) over the tables of a lake. Nothing but the logs of those tables has been read when
 /// it returns; collecting or streaming the frame runs it, within the lake's memory limit.
@@ -33,12 +60,46 @@ use crate::Lake;
 /// # Ok(()) }
 /// ```
 pub async fn query(lake: &Lake, text: &str) -> Result<DataFrame, Error> {
-    let text = Text::parse(text)?;
-    let tables = open::open(lake, text.uses()).await?;
-    let context = lake.inner().session();
-    tributary_spark_sql::prepare(&context);
-    let mut state = context.state();
-    state.execution_props_mut().query_execution_start_time = Some(lake.inner().clock().now());
-    let plan = text.plan(&context, &state, &tables, &[]).await?;
-    Ok(DataFrame::new(state, plan))
+    Session::new(lake, SessionOptions::default()).plan(Text::parse(text)?).await
+}
+
+/// Tables of `system` that statements write.
+pub(crate) fn system_tables() -> Vec<TableSpec> {
+    vec![grants::table_spec(), functions::table_spec(), masks::table_spec()]
+}
+
+/// What keeps the rows of a table, where statements may not change them. A table that programs push rows into is nobody's own.
+async fn keeper(table: &tributary_lake::Table) -> Result<Option<&'static str>, Error> {
+    if table.lake().options().catalogue == system::NAME {
+        return Ok(Some("the program"));
+    }
+    if table.name().schema.starts_with('_') {
+        return Ok(Some("the table it belongs to"));
+    }
+    let positions = table.progress_with_prefix("tributary:").await?;
+    let pipeline = positions.keys().any(|app_id| !app_id.starts_with("tributary:push:"));
+    Ok(pipeline.then_some("a pipeline"))
+}
+
+/// A function that people made, by its full name or by its last parts.
+async fn function_named(catalogues: &mut Catalogues, name: &Name) -> Result<functions::Kept, Error> {
+    let all = functions::load(catalogues.lake()).await?;
+    let (catalogue, schema) = (catalogues.catalogue.clone(), catalogues.schema.clone());
+    let wanted: Vec<&str> = match (name.parts.as_slice(), &schema) {
+        ([function], Some(schema)) => vec![&catalogue, schema, function],
+        ([schema, function], _) => vec![&catalogue, schema, function],
+        (parts, _) => parts.iter().map(String::as_str).collect(),
+    };
+    let is_called = |made: &&functions::Kept| {
+        let names = made.function.names.iter().rev().zip(wanted.iter().rev());
+        names.into_iter().all(|(name, wanted)| name.eq_ignore_ascii_case(wanted))
+    };
+    match all.iter().find(is_called) {
+        Some(found) => Ok(found.clone()),
+        None => {
+            let names: Vec<String> = all.iter().map(|made| made.function.full_name()).collect();
+            let nearest = nearest(&wanted.join("."), names.iter().map(String::as_str)).map(str::to_owned);
+            Err(Error::Missing { kind: "function", name: name.to_string(), nearest })
+        }
+    }
 }

@@ -1,0 +1,147 @@
+//! Functions that people made: `system.tributary.functions`, a row each.
+
+use std::sync::Arc;
+
+use tributary_lake::datafusion::logical_expr::ScalarUDF;
+use tributary_lake::datafusion::prelude::SessionContext;
+use tributary_lake::{Lake, ReadOptions};
+use tributary_spark_sql::{Parameter, SqlFunction, type_name};
+use tributary_specs::{Column, DataType, TableName, TableSpec};
+
+use super::listing::{Cell, Listing, Of};
+use super::{Error, kept};
+use crate::system;
+
+/// A function and what is known of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub function: SqlFunction,
+    pub comment: Option<String>,
+    pub created_by: Option<String>,
+}
+
+/// `tributary.functions` in the catalogue `system`.
+pub(crate) fn table_spec() -> TableSpec {
+    let mut columns: Vec<Column> =
+        ["catalogue", "schema", "name", "parameters", "returns", "body", "comment"].map(|name| Column::new(name, DataType::String)).into();
+    columns.push(Column::new("created_at", DataType::Timestamp));
+    columns.push(Column::new("created_by", DataType::String));
+    let mut spec = TableSpec::new(TableName::new("tributary", "functions"), columns);
+    spec.row_changes = true;
+    spec.comment = Some("One row for each function made by CREATE FUNCTION".to_owned());
+    spec
+}
+
+/// Every function, in the order they were made.
+pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Kept>> {
+    let Some(table) = system::catalogue(lake)?.table(&table_spec().name).await? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for row in kept::texts(&table, ReadOptions::default()).await? {
+        let text = |name: &str| row.get(name).cloned().flatten();
+        let parameters: Vec<(String, String)> = text("parameters").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let parameters: Option<Vec<Parameter>> =
+            parameters.into_iter().map(|(name, written)| Some(Parameter { name, data_type: written.parse().ok()? })).collect();
+        let names = ["catalogue", "schema", "name"].map(|name| text(name).unwrap_or_default());
+        let Some(parameters) = parameters else {
+            tracing::warn!(function = names.join("."), "the parameters of a function cannot be read");
+            continue;
+        };
+        let returns = text("returns").and_then(|written| written.parse().ok());
+        let function = SqlFunction { names, parameters, returns, body: text("body").unwrap_or_default(), body_span: None };
+        let made = Kept { function, comment: text("comment"), created_by: text("created_by") };
+        found.push((text("created_at").unwrap_or_default(), made));
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found.into_iter().map(|(_, made)| made).collect())
+}
+
+/// Writes one function's row.
+pub(crate) async fn append(lake: &Lake, made: &Kept) -> Result<(), Error> {
+    let parameters = made.function.parameters.iter().map(|parameter| (parameter.name.clone(), type_name(&parameter.data_type)));
+    let parameters = serde_json::json!(parameters.collect::<Vec<_>>()).to_string();
+    let [catalogue, schema, name] = made.function.names.clone().map(Cell::from);
+    let mut rows = Listing::new(&[
+        ("catalogue", Of::Text),
+        ("schema", Of::Text),
+        ("name", Of::Text),
+        ("parameters", Of::Text),
+        ("returns", Of::Text),
+        ("body", Of::Text),
+        ("comment", Of::Text),
+        ("created_at", Of::Instant),
+        ("created_by", Of::Text),
+    ]);
+    rows.push([
+        catalogue,
+        schema,
+        name,
+        parameters.into(),
+        made.function.returns.as_ref().map(type_name).into(),
+        made.function.body.clone().into(),
+        made.comment.clone().into(),
+        Cell::Instant(Some(lake.clock().now())),
+        made.created_by.clone().into(),
+    ]);
+    system::append(&system::catalogue(lake)?, &table_spec(), rows.batch()?).await?;
+    Ok(())
+}
+
+/// Makes functions known to a context, those first that others call; tells their names. One that can no longer be planned is left out,
+/// with a warning.
+pub(crate) fn register(context: &SessionContext, functions: &[Kept]) -> Vec<String> {
+    let mut own = Vec::new();
+    let mut left: Vec<&SqlFunction> = functions.iter().map(|made| &made.function).collect();
+    loop {
+        let before = left.len();
+        let mut failed = Vec::new();
+        for function in left {
+            match function.to_udf(&context.state(), &own) {
+                Ok(udf) => {
+                    context.register_udf(udf);
+                    own.push(function.full_name());
+                }
+                Err(error) => failed.push((function, error)),
+            }
+        }
+        if failed.len() == before || failed.is_empty() {
+            for (function, error) in failed {
+                tracing::warn!(function = function.full_name(), %error, "a function cannot be planned and is left out");
+            }
+            return own;
+        }
+        left = failed.into_iter().map(|(function, _)| function).collect();
+    }
+}
+
+/// Every function that people made in this lake, in the order they were made, for pipelines and contexts of a program: a text calls
+/// them by their full names, or by the last parts where only one is called so. `before` are functions of the program that they may call.
+///
+/// # Errors
+/// [`Error::Lake`] when the table of functions cannot be read.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lake = tributary::Lake::open("memory://", Default::default())?;
+/// let mut session = tributary::sql::Session::new(&lake, Default::default());
+/// session.run("CREATE SCHEMA tools; CREATE FUNCTION tools.twice(x BIGINT) RETURNS BIGINT RETURN x * 2").await?;
+/// let functions = tributary::sql::functions(&lake, &[]).await?;
+/// assert_eq!(functions[0].name(), "main.tools.twice");
+/// # Ok(()) }
+/// ```
+pub async fn functions(lake: &crate::Lake, before: &[Arc<ScalarUDF>]) -> Result<Vec<ScalarUDF>, Error> {
+    Ok(beside(lake.inner(), before).await?)
+}
+
+/// The same, as the layers need it.
+pub(crate) async fn beside(lake: &Lake, before: &[Arc<ScalarUDF>]) -> tributary_lake::Result<Vec<ScalarUDF>> {
+    let functions = load(lake).await?;
+    if functions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let context = lake.session();
+    tributary_spark_sql::prepare(&context);
+    before.iter().for_each(|function| context.register_udf(function.as_ref().clone()));
+    let own = register(&context, &functions);
+    let state = context.state();
+    Ok(own.iter().filter_map(|name| state.scalar_functions().get(name).map(|udf| udf.as_ref().clone())).collect())
+}

@@ -1,0 +1,109 @@
+//! Masks and row filters that a person recorded though nothing enforces them: `system.tributary.masks`, a row each.
+//!
+//! Whoever reads the files sees everything, and so does every query here. They are kept for catalogues that do enforce them, and so that
+//! they can be found.
+
+use tributary_lake::{Lake, ReadOptions};
+use tributary_specs::{Column, DataType, TableName, TableSpec};
+
+use super::listing::{Cell, Listing, Of};
+use super::{Error, ddl, kept};
+use crate::system;
+
+/// A mask of a column, or a filter of a table's rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mask {
+    pub catalogue: String,
+    pub table: TableName,
+    /// The column; none = the rows.
+    pub column: Option<String>,
+    pub function: String,
+    /// What the function is given, as it is written.
+    pub using: Vec<String>,
+    pub created_by: Option<String>,
+}
+
+/// `tributary.masks` in the catalogue `system`.
+pub(crate) fn table_spec() -> TableSpec {
+    let text = |name: &str| Column::new(name, DataType::String);
+    let mut columns: Vec<Column> = ["catalogue", "schema", "name", "column", "function", "using"].map(text).into();
+    columns.push(Column::new("created_at", DataType::Timestamp));
+    columns.push(text("created_by"));
+    let mut spec = TableSpec::new(TableName::new("tributary", "masks"), columns);
+    spec.row_changes = true;
+    spec.comment = Some("Masks and row filters that are recorded and not enforced".to_owned());
+    spec
+}
+
+pub(crate) async fn load(lake: &Lake) -> Result<Vec<Mask>, Error> {
+    let Some(table) = system::catalogue(lake)?.table(&table_spec().name).await? else { return Ok(Vec::new()) };
+    let rows = kept::texts(&table, ReadOptions::default()).await?;
+    let mask = |row: std::collections::BTreeMap<String, Option<String>>| {
+        let text = |name: &str| row.get(name).cloned().flatten();
+        Some(Mask {
+            catalogue: text("catalogue")?,
+            table: TableName::new(text("schema")?, text("name")?),
+            column: text("column"),
+            function: text("function")?,
+            using: text("using").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+            created_by: text("created_by"),
+        })
+    };
+    Ok(rows.into_iter().filter_map(mask).collect())
+}
+
+pub(crate) async fn append(lake: &Lake, mask: &Mask) -> Result<(), Error> {
+    let mut rows = Listing::new(&[
+        ("catalogue", Of::Text),
+        ("schema", Of::Text),
+        ("name", Of::Text),
+        ("column", Of::Text),
+        ("function", Of::Text),
+        ("using", Of::Text),
+        ("created_at", Of::Instant),
+        ("created_by", Of::Text),
+    ]);
+    rows.push([
+        mask.catalogue.clone().into(),
+        mask.table.schema.clone().into(),
+        mask.table.name.clone().into(),
+        mask.column.clone().into(),
+        mask.function.clone().into(),
+        serde_json::json!(mask.using).to_string().into(),
+        Cell::Instant(Some(lake.clock().now())),
+        mask.created_by.clone().into(),
+    ]);
+    system::append(&system::catalogue(lake)?, &table_spec(), rows.batch()?).await?;
+    Ok(())
+}
+
+/// The statement that takes a mask or filter away.
+pub(crate) fn deletion(catalogue: &str, table: &TableName, column: Option<&str>) -> String {
+    let of_column = match column {
+        Some(column) => format!("= {}", ddl::literal(column)),
+        None => "IS NULL".to_owned(),
+    };
+    format!(
+        "DELETE FROM system.tributary.masks WHERE catalogue = {} AND `schema` = {} AND name = {} AND `column` {of_column}",
+        ddl::literal(catalogue),
+        ddl::literal(&table.schema),
+        ddl::literal(&table.name)
+    )
+}
+
+/// `information_schema.column_masks` or `row_filters`.
+pub(super) async fn listing(lake: &Lake, catalogues: &[String], columns: bool) -> Result<Listing, Error> {
+    let mut listing = match columns {
+        true => Listing::texts(&["table_catalog", "table_schema", "table_name", "column_name", "mask_name", "using_columns"]),
+        false => Listing::texts(&["table_catalog", "table_schema", "table_name", "filter_name", "target_columns"]),
+    };
+    for mask in load(lake).await? {
+        if !catalogues.contains(&mask.catalogue) || mask.column.is_some() != columns {
+            continue;
+        }
+        let place = [mask.catalogue.into(), mask.table.schema.into(), Cell::from(mask.table.name)];
+        let column = mask.column.map(Cell::from);
+        listing.push(place.into_iter().chain(column).chain([mask.function.into(), mask.using.join(", ").into()]));
+    }
+    Ok(listing)
+}

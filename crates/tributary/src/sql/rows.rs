@@ -1,0 +1,337 @@
+//! `UPDATE`, `DELETE` and `MERGE`: rows of a table changed in one commit.
+//!
+//! ```text
+//! snapshot ─▶ a query over its rows with their places ─▶ rows that go, rows that are new ─▶ marks or rewritten files, change feed ─▶ commit
+//! ```
+//!
+//! What must stay true:
+//! - A row of the table is taken once. Where several rows of a source match one, the statement stops before its commit.
+//! - With an update or a delete the change feed's files hold every change of the commit, inserts included.
+//! - What the statement read is what the commit is planned on: who adds or removes rows meanwhile makes it plan again.
+//! - A statement that changes nothing commits nothing.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::{StreamExt, TryStreamExt};
+use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use tributary_lake::arrow::compute::filter_record_batch;
+use tributary_lake::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use tributary_lake::datafusion::catalog::{Session as QuerySession, TableProvider};
+use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
+use tributary_lake::datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use tributary_lake::datafusion::logical_expr::{Expr, TableType};
+use tributary_lake::datafusion::physical_plan::ExecutionPlan;
+use tributary_lake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use tributary_lake::datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use tributary_lake::datafusion::prelude::{DataFrame, SessionContext, ident};
+use tributary_lake::{ChangeWriter, Commit, CommitOutcome, DataFile, DataWriter, Operation, Reads, RowMarks, Table, WriterOptions};
+use tributary_spark_sql::{CLAUSE, FILE, ROW, RowAction, RowChange, Tables, Target, after, before};
+
+use super::Error;
+
+/// Rows by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+}
+
+/// One attempt: plans and executes the change on a snapshot; the outcome of its commit, none where there was nothing to do.
+pub(crate) async fn attempt(
+    table: &Table,
+    change: RowChange,
+    mut tables: Tables,
+    context: &SessionContext,
+    own: &[String],
+) -> Result<(Counts, Option<CommitOutcome>), Error> {
+    table.ensure_writable()?;
+    let files = Arc::new(table.files().await?);
+    let catalogue = table.lake().options().catalogue.clone();
+    let names = [catalogue.as_str(), &table.name().schema, &table.name().name];
+    tables.put_target(names, Arc::new(Placed::new(table, &files)));
+    let (actions, often) = (change.actions(), change.may_take_one_row_often());
+    let tells = table.has_change_feed() && actions.iter().any(|action| *action != RowAction::Insert);
+    let target = Target { names, columns: table.columns(), before: tells };
+    let mut state = context.state();
+    state.execution_props_mut().query_execution_start_time = Some(table.lake().clock().now());
+    let plan = change.plan(context, &state, tables, &target, own).await?;
+    let rows = DataFrame::new(state, plan).filter(ident(CLAUSE).is_not_null()).map_err(Error::run)?;
+    let mut rows = rows.execute_stream().await.map_err(Error::run)?;
+    let mut written = Written {
+        table,
+        actions,
+        often,
+        writer: table.writer(WriterOptions::default())?,
+        feed: tells.then(|| table.change_writer()),
+        taken: BTreeMap::new(),
+        counts: Counts::default(),
+    };
+    while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
+        written.take(&batch).await?;
+    }
+    written.commit(&files).await
+}
+
+/// What a statement has written so far, in no commit yet.
+struct Written<'t> {
+    table: &'t Table,
+    actions: Vec<RowAction>,
+    often: bool,
+    writer: DataWriter,
+    feed: Option<ChangeWriter>,
+    /// Places of rows that go, by the number of their file.
+    taken: BTreeMap<usize, HashSet<u64>>,
+    counts: Counts,
+}
+
+impl Written<'_> {
+    async fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
+        let clauses = whole(batch, CLAUSE)?;
+        let action = |row: usize| usize::try_from(clauses.value(row)).ok().and_then(|clause| self.actions.get(clause).copied());
+        let actions: Vec<Option<RowAction>> = (0..batch.num_rows()).map(action).collect();
+        let again = self.mark(batch, &actions)?;
+        for of in [RowAction::Delete, RowAction::Update, RowAction::Insert] {
+            let chosen = actions.iter().enumerate().map(|(row, action)| *action == Some(of) && !again.contains(&row));
+            let rows = filter_record_batch(batch, &chosen.collect::<BooleanArray>()).map_err(failed)?;
+            let count = rows.num_rows() as u64;
+            if count == 0 {
+                continue;
+            }
+            match of {
+                RowAction::Delete => {
+                    self.counts.deleted += count;
+                    self.tell(&rows, before, "delete").await?;
+                }
+                RowAction::Update => {
+                    self.counts.updated += count;
+                    self.tell(&rows, before, "update_preimage").await?;
+                    self.tell(&rows, after, "update_postimage").await?;
+                    self.writer.write(&self.columns(&rows, after, None)?).await?;
+                }
+                RowAction::Insert => {
+                    self.counts.inserted += count;
+                    self.tell(&rows, after, "insert").await?;
+                    self.writer.write(&self.columns(&rows, after, None)?).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers the rows of the table that go; tells those that go already.
+    fn mark(&mut self, batch: &RecordBatch, actions: &[Option<RowAction>]) -> Result<HashSet<usize>, Error> {
+        let (files, places) = (whole(batch, FILE)?, whole(batch, ROW)?);
+        let mut again = HashSet::new();
+        for (row, action) in actions.iter().enumerate() {
+            if !matches!(action, Some(RowAction::Delete | RowAction::Update)) {
+                continue;
+            }
+            let (Ok(file), Ok(place)) = (usize::try_from(files.value(row)), u64::try_from(places.value(row))) else { continue };
+            if !self.taken.entry(file).or_default().insert(place) {
+                if !self.often {
+                    return Err(Error::Several { table: self.table.name().to_string() });
+                }
+                again.insert(row);
+            }
+        }
+        Ok(again)
+    }
+
+    async fn tell(&mut self, rows: &RecordBatch, name: fn(usize) -> String, change: &str) -> Result<(), Error> {
+        let batch = match &self.feed {
+            Some(_) => self.columns(rows, name, Some(change))?,
+            None => return Ok(()),
+        };
+        if let Some(feed) = &mut self.feed {
+            feed.write(&batch).await?;
+        }
+        Ok(())
+    }
+
+    /// The table's columns, as they were or as they shall be; with a change, its word behind them.
+    fn columns(&self, rows: &RecordBatch, name: fn(usize) -> String, change: Option<&str>) -> Result<RecordBatch, Error> {
+        let mut fields = Vec::new();
+        let mut arrays: Vec<ArrayRef> = Vec::new();
+        for (at, column) in self.table.columns().iter().enumerate() {
+            let array = rows.column_by_name(&name(at)).cloned().ok_or_else(|| missing(&name(at)))?;
+            fields.push(Field::new(&column.name, array.data_type().clone(), true));
+            arrays.push(array);
+        }
+        if let Some(change) = change {
+            fields.push(Field::new("_change_type", DataType::Utf8, false));
+            arrays.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(failed)
+    }
+
+    async fn commit(mut self, files: &[DataFile]) -> Result<(Counts, Option<CommitOutcome>), Error> {
+        let Counts { inserted, updated, deleted } = self.counts;
+        if self.counts == Counts::default() {
+            self.writer.abandon().await?;
+            return Ok((self.counts, None));
+        }
+        let (mut marks, mut removes) = (Vec::new(), Vec::new());
+        for (file, places) in std::mem::take(&mut self.taken) {
+            let Some(file) = files.get(file) else { continue };
+            if self.table.marks_rows() && file.stats.rows.is_some() {
+                let mut rows: Vec<u64> = places.into_iter().collect();
+                rows.sort_unstable();
+                marks.push(RowMarks { file: file.clone(), rows });
+            } else {
+                self.keep_others(file, &places).await?;
+                removes.push(file.clone());
+            }
+        }
+        let adds = self.writer.finish().await?;
+        let changes = match (self.feed, updated + deleted) {
+            (Some(feed), 1..) => feed.finish().await?,
+            (Some(feed), 0) => {
+                feed.abandon().await?;
+                Vec::new()
+            }
+            (None, _) => Vec::new(),
+        };
+        let metrics = [("numTargetRowsInserted", inserted), ("numTargetRowsUpdated", updated), ("numTargetRowsDeleted", deleted)];
+        let commit = Commit {
+            operation: Operation::Merge,
+            adds,
+            removes,
+            marks,
+            changes,
+            reads: Reads::WholeTable,
+            metrics: metrics.into_iter().map(|(name, rows)| (name.to_owned(), rows.to_string())).collect(),
+            ..Commit::default()
+        };
+        let outcome = self.table.commit(commit).await?;
+        Ok((self.counts, Some(outcome)))
+    }
+
+    /// Writes the rows of a file that stay anew.
+    async fn keep_others(&mut self, file: &DataFile, places: &HashSet<u64>) -> Result<(), Error> {
+        let mut rows = self.table.read_file_placed(file, None, ROW).await?;
+        while let Some(batch) = rows.try_next().await.map_err(tributary_lake::Error::from)? {
+            let at = whole(&batch, ROW)?;
+            let stays = (0..batch.num_rows()).map(|row| u64::try_from(at.value(row)).is_ok_and(|place| !places.contains(&place)));
+            let kept = filter_record_batch(&batch, &stays.collect::<BooleanArray>()).map_err(failed)?;
+            let all: Vec<usize> = (0..kept.num_columns() - 1).collect();
+            self.writer.write(&kept.project(&all).map_err(failed)?).await?;
+        }
+        Ok(())
+    }
+}
+
+fn whole<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b Int64Array, Error> {
+    let column = batch.column_by_name(name).ok_or_else(|| missing(name))?;
+    column.as_primitive_opt::<Int64Type>().ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Error {
+    Error::run(DataFusionError::Internal(format!("the plan of a change has no column `{name}`")))
+}
+
+fn failed(error: tributary_lake::arrow::error::ArrowError) -> Error {
+    tributary_lake::Error::from(DataFusionError::from(error)).into()
+}
+
+/// The rows of a snapshot, each with its file's number and its place in the file.
+#[derive(Debug)]
+struct Placed {
+    table: Table,
+    files: Arc<Vec<DataFile>>,
+    schema: SchemaRef,
+}
+
+impl Placed {
+    fn new(table: &Table, files: &Arc<Vec<DataFile>>) -> Self {
+        let mut fields: Vec<Arc<Field>> = table.schema().fields().iter().cloned().collect();
+        fields.extend([FILE, ROW].map(|name| Arc::new(Field::new(name, DataType::Int64, false))));
+        Self { table: table.clone(), files: Arc::clone(files), schema: Arc::new(Schema::new(fields)) }
+    }
+}
+
+#[async_trait]
+impl TableProvider for Placed {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn QuerySession,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        _: Option<usize>,
+    ) -> QueryResult<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(places) => Arc::new(self.schema.project(places)?),
+            None => Arc::clone(&self.schema),
+        };
+        let parts = session.config().target_partitions().clamp(1, self.files.len().max(1));
+        let part = |part: usize| -> Arc<dyn PartitionStream> {
+            let files = (part..self.files.len()).step_by(parts).collect();
+            Arc::new(Part { table: self.table.clone(), all: Arc::clone(&self.files), files, schema: Arc::clone(&schema) })
+        };
+        let streams = (0..parts).map(part).collect();
+        Ok(Arc::new(StreamingTableExec::try_new(schema, streams, None, Vec::new(), false, None)?))
+    }
+}
+
+/// Some files of them.
+#[derive(Debug)]
+struct Part {
+    table: Table,
+    all: Arc<Vec<DataFile>>,
+    files: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl PartitionStream for Part {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (table, all, schema) = (self.table.clone(), Arc::clone(&self.all), Arc::clone(&self.schema));
+        let batches = futures::stream::iter(self.files.clone())
+            .then(move |at| {
+                let (table, file, schema) = (table.clone(), all[at].clone(), Arc::clone(&schema));
+                async move { of_file(&table, &file, at, &schema).await }
+            })
+            .try_flatten();
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
+    }
+}
+
+/// The rows of one file in the columns asked for.
+async fn of_file(table: &Table, file: &DataFile, at: usize, schema: &SchemaRef) -> QueryResult<SendableRecordBatchStream> {
+    let external = |error: tributary_lake::Error| DataFusionError::External(Box::new(error));
+    let names = schema.fields().iter().map(|field| field.name().clone());
+    let columns: Vec<String> = names.filter(|name| name != FILE && name != ROW).collect();
+    let rows = table.read_file_placed(file, Some(&columns), ROW).await.map_err(external)?;
+    let number = i64::try_from(at).unwrap_or(i64::MAX);
+    let wanted = Arc::clone(schema);
+    let batches = rows.map(move |batch| {
+        let batch = batch?;
+        let of = |field: &Arc<Field>| -> QueryResult<ArrayRef> {
+            match field.name().as_str() {
+                FILE => Ok(Arc::new(Int64Array::from(vec![number; batch.num_rows()]))),
+                name => {
+                    let column = batch.column_by_name(name).cloned();
+                    column.ok_or_else(|| DataFusionError::Internal(format!("a file gives no column `{name}`")))
+                }
+            }
+        };
+        let columns = wanted.fields().iter().map(of).collect::<QueryResult<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&wanted), columns, &options)?)
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), batches)))
+}
