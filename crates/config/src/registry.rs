@@ -76,7 +76,7 @@ settings! {
         example: "shop",
         value_name: "NAME",
         group: Group::Places,
-        programs: Program::PIPELINES,
+        programs: Program::DATA,
         differs: Some(("wearpipe_db", "one schema a layer is how most lakes are laid out")),
     }
 
@@ -85,7 +85,7 @@ settings! {
         default: Some("data/raw"),
         value_name: "PATH|URL",
         group: Group::Places,
-        programs: Program::PIPELINES,
+        programs: Program::DATA,
         differs: Some(("raw", "tables and raw files share one folder `data`")),
     }
 
@@ -96,7 +96,7 @@ settings! {
         example: "landing",
         value_name: "NAME",
         group: Group::Places,
-        programs: Program::PIPELINES,
+        programs: Program::DATA,
         differs: Some(("wearpipe_vol", "a laptop has folders, not volumes")),
     }
 
@@ -107,7 +107,7 @@ settings! {
         example: "data/checkpoints",
         value_name: "PATH|URL",
         group: Group::Places,
-        programs: &[Program::Run, Program::Doctor, Program::Bronze, Program::Silver, Program::Gold],
+        programs: &[Program::Run, Program::Job, Program::Doctor, Program::Bronze, Program::Silver, Program::Gold],
         differs: Some(("chkpnt", "there is nothing to keep outside the tables")),
     }
 
@@ -187,6 +187,41 @@ settings! {
         programs: Program::CHOOSES,
     }
 
+    /// Only these datasets, as with `only`; the word of the platform's own pipelines.
+    refresh: Vec<String> = {
+        example: "silver.orders",
+        value_name: "TABLE",
+        reach: Reach::CommandLine,
+        group: Group::Selection,
+        programs: &[Program::Run, Program::Silver, Program::Gold],
+    }
+
+    /// Build these silver and gold datasets anew: one commit replaces all rows of a table by what its sources hold, flows that run once
+    /// run again. Without `only` or `refresh` nothing else is run. Refused where `pipelines.reset.allowed` is `false`, and for feeds.
+    full_refresh: Vec<String> = {
+        example: "silver.orders,gold.revenue",
+        value_name: "TABLE",
+        reach: Reach::CommandLine,
+        group: Group::Selection,
+        programs: &[Program::Run, Program::Silver, Program::Gold],
+    }
+
+    /// Build every silver and gold dataset that is run anew, but those whose `pipelines.reset.allowed` is `false`.
+    full_refresh_all: bool = {
+        default: Some("false"),
+        reach: Reach::CommandLine,
+        group: Group::Selection,
+        programs: &[Program::Run, Program::Silver, Program::Gold],
+    }
+
+    /// Let a full refresh go on where a source no longer has all that the table was made of.
+    accept_shorter_history: bool = {
+        default: Some("false"),
+        reach: Reach::CommandLine,
+        group: Group::Selection,
+        programs: &[Program::Run, Program::Silver, Program::Gold],
+    }
+
     /// Most files of one batch of a file feed.
     max_files_per_trigger: NonZeroU64 = {
         default: Some("1000"),
@@ -223,7 +258,7 @@ settings! {
         default: Some("20"),
         value_name: "N",
         group: Group::Amount,
-        programs: Program::RUNS,
+        programs: Program::MOVES,
     }
 
     /// Run continuously; otherwise take what is there and exit.
@@ -279,7 +314,7 @@ settings! {
         example: "2024-05-01",
         value_name: "INSTANT",
         group: Group::Time,
-        programs: Program::RUNS,
+        programs: Program::MOVES,
     }
 
     /// What to do when a source with positions of its own no longer has the records after the stored one; the choice is recorded in the table.
@@ -416,7 +451,7 @@ settings! {
         default: Some("false"),
         reach: Reach::CommandLine,
         group: Group::Sources,
-        programs: Program::RUNS,
+        programs: Program::MOVES,
     }
 }
 

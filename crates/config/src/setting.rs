@@ -143,6 +143,8 @@ impl Group {
 pub enum Program {
     /// `tributary run`
     Run,
+    /// `tributary job run`
+    Job,
     /// `tributary plan`
     Plan,
     /// `tributary graph`
@@ -153,6 +155,10 @@ pub enum Program {
     Ddl,
     /// `tributary validate`
     Validate,
+    /// `tributary init`
+    Init,
+    /// `tributary test`
+    Test,
     /// `tributary doctor`
     Doctor,
     /// `tributary show`
@@ -177,11 +183,14 @@ impl Program {
     /// Every program.
     pub const ALL: &'static [Self] = &[
         Self::Run,
+        Self::Job,
         Self::Plan,
         Self::Graph,
         Self::Setup,
         Self::Ddl,
         Self::Validate,
+        Self::Init,
+        Self::Test,
         Self::Doctor,
         Self::Show,
         Self::Quarantine,
@@ -192,18 +201,20 @@ impl Program {
         Self::Silver,
         Self::Gold,
     ];
-    /// Those that move data.
+    /// Those that run one pipeline.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
+    /// Those that move data.
+    pub(crate) const MOVES: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that run feeds.
-    pub(crate) const FEEDS: &'static [Self] = &[Self::Run, Self::Bronze];
+    pub(crate) const FEEDS: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze];
     /// Those that run silver or gold datasets.
-    pub(crate) const DATASETS: &'static [Self] = &[Self::Run, Self::Plan, Self::Silver, Self::Gold];
+    pub(crate) const DATASETS: &'static [Self] = &[Self::Run, Self::Job, Self::Plan, Self::Silver, Self::Gold];
     /// Those that can be told to leave datasets out.
     pub(crate) const CHOOSES: &'static [Self] = &[Self::Run, Self::Plan, Self::Setup, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that reach for sources.
-    pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Bronze];
+    pub(crate) const SOURCES: &'static [Self] = &[Self::Run, Self::Job, Self::Doctor, Self::Requeue, Self::Bronze];
     /// Those that reach for brokers and registries.
-    pub(crate) const TOPICS: &'static [Self] = &[Self::Run, Self::Doctor, Self::Requeue, Self::Infer, Self::Bronze];
+    pub(crate) const TOPICS: &'static [Self] = &[Self::Run, Self::Job, Self::Doctor, Self::Requeue, Self::Infer, Self::Init, Self::Bronze];
     /// Those that read pipeline files.
     pub(crate) const PIPELINES: &'static [Self] = &[
         Self::Run,
@@ -218,19 +229,37 @@ impl Program {
         Self::Silver,
         Self::Gold,
     ];
+    /// Those that know where data is.
+    pub(crate) const DATA: &'static [Self] = &[
+        Self::Run,
+        Self::Job,
+        Self::Plan,
+        Self::Graph,
+        Self::Setup,
+        Self::Ddl,
+        Self::Validate,
+        Self::Doctor,
+        Self::Requeue,
+        Self::Bronze,
+        Self::Silver,
+        Self::Gold,
+    ];
     /// Those that print rows.
     pub(crate) const PRINTS: &'static [Self] =
-        &[Self::Plan, Self::Setup, Self::Validate, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
+        &[Self::Plan, Self::Setup, Self::Validate, Self::Test, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
 
     /// What a person types.
     pub const fn command(self) -> &'static str {
         match self {
             Self::Run => "tributary run",
+            Self::Job => "tributary job run",
             Self::Plan => "tributary plan",
             Self::Graph => "tributary graph",
             Self::Setup => "tributary setup",
             Self::Ddl => "tributary ddl",
             Self::Validate => "tributary validate",
+            Self::Init => "tributary init",
+            Self::Test => "tributary test",
             Self::Doctor => "tributary doctor",
             Self::Show => "tributary show",
             Self::Quarantine => "tributary quarantine",
@@ -245,7 +274,7 @@ impl Program {
 
     /// Whether it moves data, and so speaks in the form of `--log-format`.
     pub fn moves_data(self) -> bool {
-        Self::RUNS.contains(&self)
+        Self::MOVES.contains(&self)
     }
 
     /// The settings this program has, in the order they are declared.
