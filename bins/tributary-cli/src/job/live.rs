@@ -181,8 +181,10 @@ impl Live<'_> {
         let Opened { settings, pipeline } = bundle::of_read(&read, key, session.loaded, session.given)?;
         let found = read.bundle.pipeline(key)?;
         let selected = |names: &[String]| -> Result<Vec<TableName>, Failure> {
-            let names = names.iter().map(|name| Ok(in_catalogue(&filled(name, &attempt.values)?, settings.catalogue.as_str())));
-            Ok(run::only(&names.collect::<Result<Vec<_>, Failure>>()?, &pipeline)?)
+            let whole = |name: &String| -> Result<String, Failure> {
+                Ok(in_catalogue(&filled(name, &attempt.values)?, settings.catalogue.as_str()))
+            };
+            Ok(run::only(&names.iter().map(whole).collect::<Result<Vec<_>, _>>()?, &pipeline)?)
         };
         let mut options = run::options(Program::Job, &settings, &pipeline)?;
         options.mode = Mode::Drain;

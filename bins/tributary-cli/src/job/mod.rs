@@ -16,7 +16,7 @@ mod statements;
 mod tell;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use clap::ArgMatches;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ use tell::Teller;
 /// Runs a job of the bundle around the working folder to its end.
 pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let name = matches.get_one::<String>("name").cloned().unwrap_or_default();
-    let around = given.around().unwrap_or(Path::new(".")).to_owned();
+    let around = given.around().cloned().unwrap_or_else(|| PathBuf::from("."));
     let read = load_with(&around, &given.options(&loaded.settings));
     if !read.is_sound() {
         return Err(bundle::faults(&read));

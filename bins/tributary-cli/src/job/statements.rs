@@ -34,11 +34,11 @@ async fn first_row(frame: DataFrame) -> Result<BTreeMap<String, String>, Failure
             continue;
         }
         let schema = batch.schema();
-        let cells = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
-            let text = array_value_to_string(column, 0).map_err(Error::Rows)?;
-            Ok((field.name().clone(), text))
-        });
-        first = Some(cells.collect::<Result<BTreeMap<_, _>, Error>>()?);
+        let mut cells = BTreeMap::new();
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            cells.insert(field.name().clone(), array_value_to_string(column, 0).map_err(Error::Rows)?);
+        }
+        first = Some(cells);
     }
     Ok(first.unwrap_or_default())
 }

@@ -85,5 +85,42 @@ fn a_pipeline_that_hides_values_runs_only_when_told_that_it_does_not() {
     shop.write("sql/bronze.sql", &FEED.replace("status STRING", "status STRING MASK hide"));
     let said = shop.says(2, &["run", "--pipeline", "retail"]);
     assert!(said.contains("MASK") && said.contains("tributary run --pipeline retail --accept-unprotected"), "{said}");
-    shop.says(0, &["run", "--pipeline", "retail", "--accept-unprotected"]);
+    let report = shop.path("report.json");
+    let run = ["run", "--pipeline", "retail", "--accept-unprotected", "--log-format", "text", "--report", report.to_str().unwrap()];
+    let said = shop.says(0, &run);
+    assert!(said.contains("not protected: MASK") && said.contains("note: not protected: MASK"), "{said}");
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(report).unwrap()).unwrap();
+    assert!(document["unprotected"][0].as_str().unwrap().starts_with("MASK"), "{document}");
+    let notes = shop.says(0, &["sql", "select count(*) as n from system.tributary.runs where notes like '%not protected: MASK%'", "-o", "csv"]);
+    assert_eq!(notes, "n\n2\n");
+}
+
+#[test]
+fn sql_files_alone_are_run_by_their_folder_or_one_by_one() {
+    let shop = shop();
+    std::fs::remove_file(shop.path("databricks.yml")).unwrap();
+    let rows = |shop: &Shop| shop.says(0, &["sql", "select count(*) as n from silver.orders", "-o", "csv"]);
+    shop.says(0, &["run", "--pipeline", "sql"]);
+    assert_eq!(rows(&shop), "n\n2\n");
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    shop.says(0, &["run", "--pipeline", "sql/bronze.sql", "--pipeline", "sql/orders.sql"]);
+    assert_eq!(rows(&shop), "n\n3\n");
+    assert!(shop.says(0, &["validate", "--pipeline", "sql"]).ends_with("2 datasets, 0 jobs, 2 files checked, 0 errors\n"));
+    shop.write("feeds.yml", "name: shop\nfeeds: []\n");
+    assert!(shop.says(2, &["run", "--pipeline", "sql", "--pipeline", "feeds.yml"]).contains("error[CL0019]"));
+    let said = shop.says(2, &["run", "--pipeline", "nowhere"]);
+    assert!(said.contains("nowhere") && said.contains("CL0001"), "{said}");
+}
+
+#[test]
+fn names_in_sql_stand_for_what_the_run_says_and_one_that_nobody_sets_stops_it_before_any_table() {
+    let shop = shop();
+    shop.write("sql/day.sql", "CREATE OR REFRESH MATERIALIZED VIEW gold.day AS SELECT '${day}' AS day, current_user() AS who;\n");
+    let said = shop.says(2, &["run", "--pipeline", "retail"]);
+    assert!(said.contains("sql/day.sql:1:") && said.contains("day"), "{said}");
+    assert!(!shop.path("data/lake").exists(), "no table was touched");
+    let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
+    shop.write("databricks.yml", &root.replacen("resources:", "run_as: {user_name: ann@example.com}\nresources:", 1));
+    shop.says(0, &["run", "--pipeline", "retail", "--conf", "day=monday"]);
+    assert_eq!(shop.says(0, &["sql", "select day, who from gold.day", "-o", "csv"]), "day,who\nmonday,ann@example.com\n");
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures::future::poll_fn;
 
@@ -68,6 +68,16 @@ impl Host for Still {
     }
 }
 
+/// Whether somebody has something to do before time goes on.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 impl Still {
     fn with(script: &[(&str, &[(u64, Outcome)])]) -> Self {
         Self { script: script.iter().map(|(key, turns)| ((*key).to_owned(), turns.to_vec())).collect(), ..Self::default() }
@@ -76,9 +86,14 @@ impl Still {
     /// Runs a future to its end; panics where it waits for nothing.
     fn drive<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
         loop {
-            if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return done;
+            }
+            if woken.0.swap(false, Ordering::SeqCst) {
+                continue;
             }
             let next = self.waiting.lock().unwrap().pop_first();
             let (at, wakers) = next.expect("somebody waits for an instant");
