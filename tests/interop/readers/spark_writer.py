@@ -1,5 +1,6 @@
 """Spark with Delta writes its tables below FOLDER, which is a schema of a lake: `spark_writer.py FOLDER`."""
 
+import pathlib
 import sys
 
 from session import session
@@ -105,9 +106,73 @@ sql(f"alter table {table} alter column id type bigint")
 table = create("variant", "id bigint, v variant")
 sql(f"insert into {table} select 1, parse_json('{{\"a\": 1}}')")
 
+table = create("mapped_by_id", "id bigint, name string", ["'delta.columnMapping.mode' = 'id'"])
+numbered(table, ROW, 1, 10)
+
+table = create("legacy", "id bigint, name string", ["'delta.minReaderVersion' = '1'", "'delta.minWriterVersion' = '4'", FEED])
+numbered(table, ROW, 1, 50)
+sql(f"update {table} set name = 'changed' where id % 7 = 0")
+
+table = create("overwritten", "id bigint, name string, site string", [FEED, VECTORS], "partitioned by (site)")
+SITE = f"{ROW}, concat('s', n % 3) as site"
+numbered(table, SITE, 1, 60)
+sql(f"delete from {table} where id % 4 = 0")
+sql(f"insert into {table} replace where site = 's1' select n as id, 'replaced' as name, 's1' as site from (select explode(sequence(61, 70)) as n)")
+sql(f"delete from {table} where site = 's2'")
+sql(f"insert overwrite {table} select {SITE} from (select explode(sequence(1, 20)) as n)")
+sql(f"restore table {table} to version as of 2")
+sql(f"update {table} set name = 'after' where id % 5 = 0")
+sql(f"truncate table {table}")
+numbered(table, SITE, 5, 15)
+
+# files of another table, by absolute paths
+clone = f"delta.`{folder}/cloned`"
+sql(f"create table {clone} shallow clone delta.`{folder}/vectors`")
+sql(f"delete from {clone} where id % 7 = 0")
+
+table = create("grown", "id bigint, name string, at struct<x:bigint>", [FEED, VECTORS])
+numbered(table, f"{ROW}, named_struct('x', n) as at", 1, 40)
+sql(f"alter table {table} add columns (amount decimal(10,2) after id, at.y string)")
+numbered(table, "n as id, cast(n / 2 as decimal(10,2)) as amount, 'grown' as name, named_struct('x', n, 'y', 'y') as at", 41, 60)
+sql(f"alter table {table} alter column name first")
+sql(f"update {table} set amount = 1 where id % 6 = 0")
+
+spark.conf.set("spark.databricks.delta.checkpoint.partSize", "3")
+table = create("parted", "id bigint, name string", [FEED, VECTORS, "'delta.checkpointPolicy' = 'classic'", "'delta.checkpointInterval' = '6'"])
+for commit in range(6):
+    numbered(table, ROW, commit * 20, commit * 20 + 30)
+sql(f"delete from {table} where id = 7")
+spark.conf.unset("spark.databricks.delta.checkpoint.partSize")
+log = pathlib.Path(folder) / "parted" / "_delta_log"
+parts = sorted(log.glob("*.checkpoint.*.parquet"))
+assert len(parts) > 1, [file.name for file in log.iterdir()]
+for commit in log.glob("*.json"):
+    if commit.name < parts[0].name[:20]:
+        commit.unlink()
+
 # what silver keeps, as somebody else made it
-table = create("merged", "id bigint, name string, amount decimal(12,2), at timestamp, site string, tier string, __position string", [FEED, VECTORS])
-position = "concat('000000/', lpad('0', 20, '0'), '/', lpad('1', 20, '0'))"
-numbered(table, f"n as id, concat('spark ', n) as name, cast(n as decimal(12,2)) as amount, timestamp_seconds(n) as at, 'there' as site, 'none' as tier, {position} as __position", 100, 400)
-sql(f"delete from {table} where id % 10 = 0")
+MERGED = "id bigint, name string, amount decimal(12,2), at timestamp, site string, tier string, __position string"
+POSITION = "concat('000000/', lpad('0', 20, '0'), '/', lpad('1', 20, '0'))"
+OFTEN = "'delta.checkpointInterval' = '2'"
+merged = {
+    "merged": (MERGED, [FEED, VECTORS], ""),
+    "merged_copied": (MERGED, [FEED], "partitioned by (tier)"),
+    "merged_rich": (MERGED, [FEED, VECTORS, OFTEN, "'delta.enableInCommitTimestamps' = 'true'"], "cluster by (id)"),
+    "merged_v2": (MERGED, [FEED, VECTORS, OFTEN, "'delta.checkpointPolicy' = 'v2'"], ""),
+    "merged_structs": (MERGED, [FEED, VECTORS, OFTEN, "'delta.checkpoint.writeStatsAsJson' = 'false'", "'delta.checkpoint.writeStatsAsStruct' = 'true'"], ""),
+    "merged_generated": (f"{MERGED}, day date generated always as (cast(at as date)), state string default 'new'", [FEED, VECTORS, "'delta.feature.allowColumnDefaults' = 'supported'"], ""),
+    "merged_grown": (MERGED, [FEED, VECTORS], ""),
+    "merged_legacy": (MERGED, [FEED, "'delta.minReaderVersion' = '1'", "'delta.minWriterVersion' = '4'"], ""),
+}
+for name, (columns, properties, layout) in merged.items():
+    table = create(name, columns, properties, layout)
+    named = "id, name, amount, at, site, tier, __position"
+    sql(
+        f"insert into {table} ({named}) select n, concat('spark ', n), cast(n as decimal(12,2)), timestamp_seconds(n), 'there', 'none', {POSITION}"
+        " from (select explode(sequence(100, 400)) as n)"
+    )
+    sql(f"delete from {table} where id % 10 = 0")
+sql(f"alter table delta.`{folder}/merged_rich` add constraint amount_is_not_negative check (amount >= 0)")
+sql(f"alter table delta.`{folder}/merged_grown` add columns (note string after id, more bigint)")
+sql(f"update delta.`{folder}/merged_grown` set note = 'theirs', more = id where id % 3 = 0")
 spark.stop()

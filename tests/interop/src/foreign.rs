@@ -1,6 +1,6 @@
 //! Tables that Spark writes: read by us, written to where we claim it, refused by name where we do not.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tributary_lake::{Commit, CommitOutcome, WriterOptions};
 use tributary_specs::TableName;
 
@@ -23,8 +23,10 @@ enum Claim {
     Refused(&'static str),
 }
 
-const TABLES: [(&str, &str, Claim); 14] = [
-    ("deletion vectors", "vectors", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
+const OURS: &str = "select value as id, 'ours' as name from generate_series(1000, 1020)";
+
+const TABLES: [(&str, &str, Claim); 27] = [
+    ("deletion vectors", "vectors", Claim::Appended(OURS)),
     ("copy on write", "copied", Claim::Read { feed: true }),
     (
         "clustering",
@@ -47,13 +49,26 @@ const TABLES: [(&str, &str, Claim); 14] = [
             "select value as id, arrow_cast(concat(value, '.5'), 'Decimal128(12, 2)') as amount from generate_series(100, 120)",
         ),
     ),
+    ("legacy protocol", "legacy", Claim::Appended(OURS)),
     ("partitions", "partitioned", Claim::Read { feed: true }),
+    ("overwritten, replaced in part, restored, truncated", "overwritten", Claim::Read { feed: true }),
+    ("shallow clone", "cloned", Claim::Read { feed: true }),
+    ("columns and fields added, columns moved", "grown", Claim::Read { feed: true }),
     ("row tracking", "tracked", Claim::ReadOnly("rowTracking")),
     ("v2 checkpoints", "checkpointed", Claim::Read { feed: true }),
-    ("in-commit timestamps", "timed", Claim::Appended("select value as id, 'ours' as name from generate_series(1000, 1020)")),
+    ("in-commit timestamps", "timed", Claim::Appended(OURS)),
     ("types", "types", Claim::Read { feed: false }),
+    ("identity columns", "identity", Claim::ReadOnly("identity")),
+    ("multi-part checkpoint, log cleaned up", "parted", Claim::Read { feed: true }),
     ("silver merged into it", "merged", Claim::Merged("")),
-    ("column mapping", "mapped", Claim::Refused("column mapping")),
+    ("silver merged into its partitions by copy on write", "merged_copied", Claim::Merged(", partition_by: [tier]")),
+    ("silver merged into clustering, constraint, in-commit timestamps", "merged_rich", Claim::Merged(", cluster_by: [id]")),
+    ("silver merged into v2 checkpoints", "merged_v2", Claim::Merged("")),
+    ("silver merged into checkpoints with statistics as structs", "merged_structs", Claim::Merged("")),
+    ("silver merged into columns added and moved", "merged_grown", Claim::Merged("")),
+    ("silver merged into a legacy protocol", "merged_legacy", Claim::Merged("")),
+    ("column mapping", "mapped", Claim::Refused("column mapping by name")),
+    ("column mapping by id", "mapped_by_id", Claim::Refused("column mapping by id")),
     ("type widening", "widened", Claim::Refused("typeWidening")),
     ("variant", "variant", Claim::Refused("variantType")),
 ];
@@ -66,7 +81,9 @@ pub async fn write(world: &World, comparison: &mut Comparison) -> Result<Vec<Kin
     let mut kinds = Vec::new();
     for (what, name, claim) in TABLES {
         let table = TableName::new("foreign", name);
-        let kind = Kind { name: format!("spark's table, {what}"), table: table.clone(), feed_from: Some(1), only: Some(Engine::Spark) };
+        // of one the first commits are no longer there
+        let feed_from = Some(if name == "parted" { 7 } else { 1 });
+        let kind = Kind { name: format!("spark's table, {what}"), table: table.clone(), feed_from, only: Some(Engine::Spark) };
         match claim {
             Claim::Read { feed: true } => kinds.push(kind),
             Claim::Read { feed: false } => kinds.push(Kind { feed_from: None, ..kind }),
@@ -113,13 +130,17 @@ async fn append(world: &World, name: &TableName, query: &str) -> Result<()> {
     }
 }
 
-/// Two runs of silver, over what is there and over one more batch.
+/// Two runs of silver, over what is there and over one more batch. Who asks for checkpoints gets one from us.
 async fn merge(world: &World, table: &TableName, layout: &str) -> Result<()> {
     let silver =
         pipeline("changes", &format!("  - {{ table: {table}, sources: [bronze.changes], keys: [id], policy: scd_type1{layout} }}\n"))?;
+    let before = world.checkpoints(table)?;
     world.silver(&silver).await?;
     // one more batch, for each table that is merged into
     let next = world.table(&TableName::new("bronze", "changes")).await?.version();
     tables::changes(world, i64::try_from(next)?).await?;
-    world.silver(&silver).await
+    world.silver(&silver).await?;
+    let (asked, checkpoints) = (world.table(table).await?.properties().contains_key("delta.checkpointInterval"), world.checkpoints(table)?);
+    ensure!(asked == (checkpoints.len() > before.len()), "checkpoints of versions {before:?}, and then of {checkpoints:?}");
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! A lake on local files, filled by queries.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -62,6 +63,19 @@ impl World {
     /// Where a table lies.
     pub fn path(&self, table: &TableName) -> PathBuf {
         self.root.join("main").join(&table.schema).join(&table.name)
+    }
+
+    /// The versions of which a checkpoint lies in its log, in any form, ascending.
+    pub fn checkpoints(&self, table: &TableName) -> Result<Vec<u64>> {
+        let mut versions = BTreeSet::new();
+        for file in std::fs::read_dir(self.path(table).join("_delta_log"))? {
+            let name = file?.file_name().to_string_lossy().into_owned();
+            // what begins with a dot is a check sum of Spark's
+            if let Some((version, _)) = name.split_once(".checkpoint.").filter(|_| !name.starts_with('.')) {
+                versions.insert(version.parse().with_context(|| name.clone())?);
+            }
+        }
+        Ok(versions.into_iter().collect())
     }
 
     pub async fn table(&self, name: &TableName) -> Result<Table> {

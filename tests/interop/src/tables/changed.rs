@@ -1,6 +1,6 @@
 //! Silver tables after several generations of changes, and what silver keeps beside them.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use tributary_specs::{TableName, TableSpec};
 
 use crate::world::{Kind, World, columns, declared, kind, pipeline};
@@ -28,6 +28,8 @@ pub async fn write(world: &World) -> Result<Vec<Kind>> {
         world.silver(&silver).await?;
     }
     let silver = |name: &str| TableName::new("silver", name);
+    let checkpoints = world.checkpoints(&silver("checkpointed"))?;
+    ensure!(checkpoints == [3, 6], "checkpoints of versions {checkpoints:?}");
     Ok(vec![
         kind("bronze changes", &source()?.name),
         kind("scd1, deletion vectors of several generations", &silver("current")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use tributary_specs::{Check, Column, DataType, TableSpec};
 
 use crate::world::{Kind, World, columns, declared, kind};
@@ -213,7 +213,7 @@ async fn checkpointed(world: &World) -> Result<Kind> {
     for commit in 0..10 {
         world.append(&spec, &format!("select value as id, concat('c', {commit}) as note from generate_series(1, {})", 5 + commit)).await?;
     }
-    let log = world.path(&spec.name).join("_delta_log");
-    anyhow::ensure!(log.join("_last_checkpoint").is_file(), "no checkpoint was written");
+    let checkpoints = world.checkpoints(&spec.name)?;
+    ensure!(checkpoints == [3, 6, 9], "checkpoints of versions {checkpoints:?}");
     Ok(kind("checkpoints", &spec.name))
 }
