@@ -193,7 +193,7 @@ settings! {
         value_name: "TABLE",
         reach: Reach::CommandLine,
         group: Group::Selection,
-        programs: &[Program::Run, Program::Silver, Program::Gold],
+        programs: Program::DATASETS,
     }
 
     /// Build these silver and gold datasets anew: one commit replaces all rows of a table by what its sources hold, flows that run once
@@ -203,7 +203,7 @@ settings! {
         value_name: "TABLE",
         reach: Reach::CommandLine,
         group: Group::Selection,
-        programs: &[Program::Run, Program::Silver, Program::Gold],
+        programs: Program::DATASETS,
     }
 
     /// Build every silver and gold dataset that is run anew, but those whose `pipelines.reset.allowed` is `false`.
@@ -211,7 +211,7 @@ settings! {
         default: Some("false"),
         reach: Reach::CommandLine,
         group: Group::Selection,
-        programs: &[Program::Run, Program::Silver, Program::Gold],
+        programs: Program::DATASETS,
     }
 
     /// Let a full refresh go on where a source no longer has all that the table was made of.
@@ -219,7 +219,7 @@ settings! {
         default: Some("false"),
         reach: Reach::CommandLine,
         group: Group::Selection,
-        programs: &[Program::Run, Program::Silver, Program::Gold],
+        programs: Program::DATASETS,
     }
 
     /// Most files of one batch of a file feed.
