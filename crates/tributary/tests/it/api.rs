@@ -9,7 +9,20 @@ use std::path::{Path, PathBuf};
 use quote::ToTokens;
 use syn::{Fields, ImplItem, Item, TraitItem, UseTree, Visibility};
 
-const CRATES: &[&str] = &["bronze", "cdc-decode", "config", "fault", "gold-agg", "lake", "silver-merge", "spark-sql", "specs", "tributary"];
+const CRATES: &[&str] = &[
+    "bronze",
+    "bundle",
+    "cdc-decode",
+    "config",
+    "fault",
+    "gold-agg",
+    "lake",
+    "pipeline-sql",
+    "silver-merge",
+    "spark-sql",
+    "specs",
+    "tributary",
+];
 
 #[test]
 fn generated_public_api_lists_are_current() {
