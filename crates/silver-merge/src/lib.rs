@@ -14,6 +14,7 @@
 //! - **S7** A change that leaves the visible row as it is rewrites nothing and is in no change feed.
 //! - **S8** A null key or null declared sequence stops the dataset before its commit, or goes to quarantine where declared.
 //! - **S9** One total order: declared sequence, source position, delete over upsert, what the event wrote.
+//! - **S10** Each flow brings each row of its source once; a full refresh replaces all rows in one commit.
 //!
 //! How a source is read: decoded change events (`_op`, `_position`) and other appended rows by their appends; a table of this
 //! layer whose rows change by its change feed, in which the version is the position. Lookups are read as they are.
