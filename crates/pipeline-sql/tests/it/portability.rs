@@ -154,3 +154,22 @@ fn the_published_sql_needs_what_spark_does_not_have() {
     ];
     assert_eq!(missing(Platform::Spark), spark);
 }
+
+#[test]
+fn the_reference_page_is_made_of_the_rules() {
+    let mut page = String::from(
+        "# Portability\n\nWhat `tributary validate --portability` tells, generated from the rules. *Not there*: the pipeline is refused. \
+         *Otherwise*: it is taken\nand means something else. Databricks' declarative pipelines in the default publishing mode; the open pipelines \
+         of Spark 4.3.0.\n\n| rule | construct | Databricks | Spark 4.3 |\n|---|---|---|---|\n",
+    );
+    let said = |elsewhere: Elsewhere| match elsewhere {
+        Elsewhere::Same => "the same".to_owned(),
+        Elsewhere::Missing(text) => format!("not there: {text}"),
+        Elsewhere::Differs(text) => format!("otherwise: {text}"),
+    };
+    for rule in portability_rules() {
+        let (databricks, spark) = (said(rule.databricks), said(rule.spark));
+        page.push_str(&format!("| `{}` | {} | {databricks} | {spark} |\n", rule.name, rule.construct));
+    }
+    tributary_testkit::assert_golden!("../../docs/reference/portability.md", page);
+}
