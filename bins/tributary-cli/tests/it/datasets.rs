@@ -18,7 +18,7 @@ tests:
     expect: [{id: 2, status: new}, {id: 1, status: paid}]
   - name: a status nobody knows stops it
     given: {bronze.orders: [{id: 1, status: lost, seq: 1}]}
-    fails: SM0012
+    fails: SM0009
 ";
 
 fn shop() -> Shop {
@@ -61,7 +61,7 @@ tests:
     expect: [{id: 1, status: paid}, {id: 2, status: null}]
   - name: fails otherwise
     given: {bronze.orders: [{id: 1, status: new, seq: 1}]}
-    fails: SM0012
+    fails: SM0009
 ",
     );
     let said = shop.says(1, &["test", "sql"]);
@@ -71,7 +71,7 @@ tests:
         missing     id=2, status=null
         unexpected  id=3, status=new
 FAIL  silver.orders: fails otherwise (sql/tests/orders.yml:6)
-        silver.orders: it did not fail with SM0012
+        silver.orders: it did not fail with SM0009
 2 tests, 0 passed, 2 failed, ";
     assert!(said.starts_with(expected), "{said}");
     let json: Value = serde_json::from_str(&shop.says(1, &["test", "sql", "--output", "json"])).unwrap();

@@ -70,8 +70,8 @@ rules! {
     OPTION_NOT_APPLIED = "option_not_applied", "options of read_files and read_kafka that are not applied", Differs("it is obeyed there and not here"), Same;
     STREAM_OPTIONS = "stream_options", "WITH (…) behind a stream", Differs("options that are not applied here are obeyed there"), Differs("options that are not applied here are obeyed there");
     WATERMARK = "watermark", "WATERMARK",
-        Differs("what it bounds is what a stream remembers: which rows are too late is decided a batch there"),
-        Differs("what it bounds is what a stream remembers: which rows are too late is decided a batch there");
+        Differs("rows that come too late may be left out there; here they are applied however late they come"),
+        Differs("rows that come too late may be left out there; here they are applied however late they come");
     NAMED_PARAMETER = "named_parameter", "parameters written :name", Same, Missing("nothing gives them a value there; write ${name} and the setting configuration");
     USE_CATALOG = "use_catalog", "USE CATALOG", Same, Missing("write SET CATALOG");
     NOTEBOOK_CELL = "notebook_cell", "a statement that ends with its notebook cell", Same, Missing("end it with a semicolon");
