@@ -41,6 +41,50 @@ pub enum Error {
         /// The nearest name it has.
         nearest: Option<String>,
     },
+    /// SQL files of a pipeline have mistakes; every one is in the text.
+    #[error(transparent)]
+    Sql(#[from] tributary_pipeline_sql::Faults),
+    /// SQL files of a pipeline hide columns or rows from people (`MASK`, `SET MASK`, `ROW FILTER`), which this release does not
+    /// enforce: whoever reads the tables would see what they hide. Take the clauses out, or accept that they do nothing.
+    #[error("not enforced here, and people would see what it hides: {}", .clauses.join(", "))]
+    Unprotected {
+        /// Each clause with its dataset and place.
+        clauses: Vec<String>,
+    },
+    /// A plan no longer says what a run would do: the lake has moved on, its files have, or the pipeline was changed.
+    #[error("the plan no longer holds: {}", .moved.join("; "))]
+    PlanMoved {
+        /// Everything that is otherwise, a line each.
+        moved: Vec<String>,
+    },
+    /// A plan was written by a release with another form of plans.
+    #[error("the plan has form {found}, and this release knows form {known}")]
+    PlanFormat {
+        /// As it says.
+        found: u32,
+        /// What can be read.
+        known: u32,
+    },
+    /// Rows that are given for a table, or expected of it, are not rows that it can have.
+    #[error("rows of `{table}`: {reason}")]
+    GivenRows {
+        /// The table.
+        table: String,
+        /// What is wrong, with the row counted from 1.
+        reason: String,
+    },
+    /// A full refresh was asked for of a dataset that `pipelines.reset.allowed` = `false` protects. Nothing was touched.
+    #[error("`{table}` is not refreshed in full: its property pipelines.reset.allowed is false")]
+    ResetNotAllowed {
+        /// The dataset.
+        table: String,
+    },
+    /// A full refresh was asked for of a feed, whose table may hold what its source no longer has. Nothing was touched.
+    #[error("`{table}` is a feed, and is not refreshed in full: its table may hold what its source no longer has")]
+    FeedNotReset {
+        /// The feed's table.
+        table: String,
+    },
     /// A table was asked for that is not in the lake.
     #[error("table `{table}` does not exist")]
     NoTable {
@@ -56,7 +100,11 @@ fn hint(nearest: &Option<String>) -> String {
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
-            Self::Url { .. } | Self::Spec(_) | Self::NoDataset { .. } | Self::NoTable { .. } => FaultClass::BadInput,
+            Self::Url { .. } | Self::Spec(_) | Self::Sql(_) | Self::Unprotected { .. } | Self::NoDataset { .. } | Self::NoTable { .. } => {
+                FaultClass::BadInput
+            }
+            Self::PlanMoved { .. } | Self::PlanFormat { .. } | Self::GivenRows { .. } => FaultClass::BadInput,
+            Self::ResetNotAllowed { .. } | Self::FeedNotReset { .. } => FaultClass::BadInput,
             Self::Bronze(source) => source.class(),
             Self::Silver(source) => source.class(),
             Self::Gold(source) => source.class(),
@@ -74,6 +122,13 @@ impl Fault for Error {
             Self::Lake(source) => source.code(),
             Self::NoDataset { .. } => FaultCode("TR0002"),
             Self::NoTable { .. } => FaultCode("TR0003"),
+            Self::ResetNotAllowed { .. } => FaultCode("TR0006"),
+            Self::FeedNotReset { .. } => FaultCode("TR0007"),
+            Self::PlanMoved { .. } => FaultCode("TR0020"),
+            Self::PlanFormat { .. } => FaultCode("TR0021"),
+            Self::Sql(source) => source.code(),
+            Self::GivenRows { .. } => FaultCode("TR0030"),
+            Self::Unprotected { .. } => FaultCode("TR0010"),
         }
     }
 
@@ -81,7 +136,12 @@ impl Fault for Error {
         match self {
             Self::Url { .. } => Some("tributary run --warehouse data/lake".to_owned()),
             Self::Spec(_) | Self::NoDataset { .. } => Some("tributary validate".to_owned()),
+            Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
+            Self::ResetNotAllowed { table } | Self::FeedNotReset { table } => Some(format!("tributary run --only {table}")),
+            Self::PlanMoved { .. } | Self::PlanFormat { .. } => Some("tributary plan --out plan.json".to_owned()),
+            Self::Sql(source) => source.next_command(),
+            Self::Unprotected { .. } => Some("tributary run --accept-unprotected".to_owned()),
             Self::Bronze(source) => source.next_command(),
             Self::Silver(source) => source.next_command(),
             Self::Gold(source) => source.next_command(),

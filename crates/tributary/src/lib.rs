@@ -1,12 +1,22 @@
 #![doc = include_str!("../README.md")]
 
+mod amounts;
 mod check;
+mod definition;
 mod error;
+mod expectations;
+mod forecast;
+mod from_sql;
 mod gaps;
+mod graph;
 mod lake;
+mod lineage;
+mod lakeflow;
 mod memory;
 mod options;
+mod past;
 mod pipeline;
+mod plan;
 mod report;
 mod run;
 mod runs;
@@ -15,17 +25,25 @@ mod setup;
 pub mod sql;
 mod system;
 mod table;
+mod trial;
 
 pub use tributary_lake::{arrow, datafusion, object_store};
 
 pub use check::{QueryCheck, QueryProblem};
+pub use definition::DefinitionChange;
 pub use error::Error;
+pub use from_sql::SqlOptions;
+pub use graph::{Graph, GraphColumn, GraphFlow, GraphNode, NodeKind, NodeRun};
 pub use lake::Lake;
+pub use lineage::{ColumnLineage, ColumnSource, Lineage, LineageSink, LineageSource, Manner, OPENLINEAGE_PRODUCER, OpenLineage};
+pub use lakeflow::{JobDefinition, JobRun, PipelineDefinition, PipelineUpdate, RunEnd, TaskDefinition, TaskRun};
 pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
 pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
+pub use plan::{ColumnChange, ColumnChangeKind, DatasetPlan, Differs, FileAmount, Plan, PlannedInput, PlannedWork};
 pub use report::RunReport;
 pub use setup::{SetupOutcome, TableSetup};
 pub use table::Table;
+pub use trial::{GivenRow, Trial, Trials, rows_as};
 #[cfg(feature = "kafka")]
 pub use tributary_bronze::propose_from_topic;
 pub use tributary_bronze::{

@@ -37,6 +37,8 @@ pub struct Pipeline {
     builds: BTreeMap<TableName, Build>,
     functions: Vec<Arc<ScalarUDF>>,
     sources: Vec<Arc<dyn RecordSource>>,
+    /// Masks and row filters that are not enforced, in words.
+    unprotected: Vec<String>,
 }
 
 impl Pipeline {
@@ -77,6 +79,42 @@ impl Pipeline {
         PipelineBuilder { pipeline: Self { spec, ..Self::default() } }.build()
     }
 
+    /// The same pipeline, of which a person accepted that these clauses, which hide data from people, are not enforced. Every report of
+    /// its runs says them.
+    ///
+    /// ```
+    /// let pipeline = tributary::Pipeline::builder("shop").build()?.with_unprotected(["MASK of column email".to_owned()]);
+    /// assert_eq!(pipeline.unprotected(), ["MASK of column email"]);
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_unprotected(mut self, clauses: impl IntoIterator<Item = String>) -> Self {
+        self.unprotected.extend(clauses);
+        self
+    }
+
+    /// What [`Pipeline::with_unprotected`] was told.
+    ///
+    /// ```
+    /// assert!(tributary::Pipeline::default().unprotected().is_empty());
+    /// ```
+    pub fn unprotected(&self) -> &[String] {
+        &self.unprotected
+    }
+
+    /// The same pipeline run as somebody: what `current_user()` answers in its texts. Without it a text that asks is refused.
+    ///
+    /// ```
+    /// let pipeline = tributary::Pipeline::builder("shop").build()?.run_as("ann@example.com");
+    /// assert_eq!(pipeline.spec().name, "shop");
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn run_as(mut self, user: &str) -> Self {
+        self.functions.push(Arc::new(tributary_spark_sql::current_user(user)));
+        self
+    }
+
     /// The declarative part, sources of gold queries filled in.
     ///
     /// ```
@@ -89,11 +127,11 @@ impl Pipeline {
     }
 
     /// The tables that a dataset reads.
-    pub(crate) fn sources_of(&self, layer: Layer, index: usize) -> &[TableName] {
+    pub(crate) fn sources_of(&self, layer: Layer, index: usize) -> Vec<&TableName> {
         match layer {
-            Layer::Bronze => &[],
-            Layer::Silver => &self.spec.silver[index].sources,
-            Layer::Gold => &self.spec.gold[index].sources,
+            Layer::Bronze => Vec::new(),
+            Layer::Silver => self.spec.silver[index].reads(),
+            Layer::Gold => self.spec.gold[index].sources.iter().collect(),
         }
     }
 
@@ -109,6 +147,16 @@ impl Pipeline {
     /// What a view is planned with.
     pub(crate) fn gold_options(&self, spec: &GoldSpec) -> tributary_gold_agg::Options {
         tributary_gold_agg::Options { functions: self.functions.clone(), build: self.build_of(&spec.table), ..Default::default() }
+    }
+
+    /// The same pipeline, whose texts can call these functions too.
+    pub(crate) fn with_functions(mut self, functions: impl IntoIterator<Item = ScalarUDF>) -> Self {
+        self.functions.extend(functions.into_iter().map(Arc::new));
+        self
+    }
+
+    pub(crate) fn functions(&self) -> &[Arc<ScalarUDF>] {
+        &self.functions
     }
 
     pub(crate) fn sources(&self) -> &[Arc<dyn RecordSource>] {

@@ -26,6 +26,9 @@ pub struct RunReport {
     pub millis: u64,
     /// Whether it was cancelled before all datasets had their turn.
     pub cancelled: bool,
+    /// Masks and row filters of the pipeline that were not enforced, as a person accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unprotected: Vec<String>,
     /// A report a dataset.
     pub datasets: Vec<DatasetReport>,
 }

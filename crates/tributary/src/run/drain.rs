@@ -12,7 +12,7 @@ use super::GRACE;
 use super::lag::SourceTimes;
 use super::work::{Run, Unfinished, Work, skipped};
 use crate::report::{Finished, millis};
-use crate::{Error, ProgressEvent, RunReport, runs};
+use crate::{Error, ProgressEvent, RunReport};
 
 /// Brings everything chosen up to date with what is there now.
 pub(super) async fn drain(run: &Run, phases: Vec<Vec<Work>>) -> Result<RunReport, Error> {
@@ -35,9 +35,10 @@ pub(super) async fn drain(run: &Run, phases: Vec<Vec<Work>>) -> Result<RunReport
         started_at,
         millis: millis(started.elapsed()),
         cancelled,
+        unprotected: run.pipeline.unprotected().to_vec(),
         datasets: drain.finished.into_iter().map(|finished| finished.report).collect(),
     };
-    runs::record(run.lake.inner(), &report).await;
+    run.record(&report).await;
     report.datasets.iter().for_each(|dataset| run.lake.announce(dataset));
     Ok(report)
 }
@@ -58,7 +59,7 @@ impl Drain<'_> {
         let mut finished = Vec::new();
         for work in works {
             let (layer, tables) = (work.layer(), work.tables(&run.pipeline).into_iter().cloned().collect::<Vec<_>>());
-            match work.sources(&run.pipeline).iter().find(|source| self.failed.contains(source)) {
+            match work.sources(&run.pipeline).into_iter().find(|source| self.failed.contains(*source)) {
                 Some(source) => finished.extend(tables.iter().map(|table| skipped(layer, table, source))),
                 None => {
                     open.extend(tables.iter().map(|table| (layer, table.clone())));

@@ -18,7 +18,7 @@ use super::schedule::{Consequence, Outcome, Schedule, Start};
 use super::work::{Moved, Run, Unfinished, Work, skipped};
 use super::{GRACE, totals};
 use crate::report::{Finished, millis};
-use crate::{ProgressEvent, RunReport, runs};
+use crate::{ProgressEvent, RunReport};
 
 /// How often `system.tributary.runs` gets a row of a dataset at most.
 const RECORD_EVERY: Duration = Duration::from_secs(60);
@@ -100,12 +100,12 @@ impl Stream {
         let works: Vec<_> = phases.into_iter().flatten().flat_map(|work| apart(work, pipeline)).collect();
         let mut datasets = Vec::new();
         for work in &works {
-            let sources = work.sources(pipeline).to_vec();
+            let sources = owned(work.sources(pipeline));
             datasets.extend(owned(work.tables(pipeline)).into_iter().map(|table| (table, work.layer(), sources.clone())));
         }
         let made = pipeline.spec().datasets().into_iter().map(|dataset| dataset.table).collect();
         let works = works.into_iter().map(|work| {
-            let (tables, sources) = (owned(work.tables(pipeline)), work.sources(pipeline).to_vec());
+            let (tables, sources) = (owned(work.tables(pipeline)), owned(work.sources(pipeline)));
             (work, tables, sources)
         });
         let schedule = Schedule::new(now, every, works.collect(), made);
@@ -163,7 +163,7 @@ impl Stream {
             let report = self.report(self.run.lake.inner().clock().now(), 0, unrecorded.into_values().collect());
             let run = Arc::clone(&self.run);
             self.tasks.spawn(async move {
-                runs::record(run.lake.inner(), &report).await;
+                run.record(&report).await;
                 Done::Recorded
             });
         }
@@ -328,7 +328,7 @@ impl Stream {
         self.tasks.abort_all();
         let unrecorded = std::mem::take(&mut self.unrecorded).into_values().collect();
         let last = self.report(self.run.lake.inner().clock().now(), 0, unrecorded);
-        if tokio::time::timeout(LAST_RECORD, runs::record(self.run.lake.inner(), &last)).await.is_err() {
+        if tokio::time::timeout(LAST_RECORD, self.run.record(&last)).await.is_err() {
             tracing::warn!("system.tributary.runs was not written in time");
         }
         let mut datasets = Vec::new();
@@ -342,7 +342,8 @@ impl Stream {
 
     fn report(&self, started_at: DateTime<Utc>, millis: u64, datasets: Vec<DatasetReport>) -> RunReport {
         let pipeline = self.run.pipeline.spec().name.clone();
-        RunReport { run_id: self.run.id.clone(), pipeline, started_at, millis, cancelled: false, datasets }
+        let unprotected = self.run.pipeline.unprotected().to_vec();
+        RunReport { run_id: self.run.id.clone(), pipeline, started_at, millis, cancelled: false, unprotected, datasets }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a run has the layers do: one piece of work is the feeds that are read together, or one silver or gold dataset.
 
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Semaphore, mpsc};
@@ -8,8 +9,9 @@ use tributary_bronze::KafkaMode;
 use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
+use crate::lineage::Watch;
 use crate::report::{Finished, millis};
-use crate::{Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions};
+use crate::{Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
 
 /// One piece of work, by indexes into the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +39,9 @@ impl Work {
         }
     }
 
-    pub(super) fn sources<'a>(&self, pipeline: &'a Pipeline) -> &'a [TableName] {
+    pub(super) fn sources<'a>(&self, pipeline: &'a Pipeline) -> Vec<&'a TableName> {
         match self {
-            Self::Feeds(_) => &[],
+            Self::Feeds(_) => Vec::new(),
             Self::Silver(index) | Self::Gold(index) => pipeline.sources_of(self.layer(), *index),
         }
     }
@@ -62,6 +64,9 @@ pub(super) struct Run {
     /// Bytes of each silver dataset at work.
     silver_bytes: usize,
     moved: Option<mpsc::UnboundedSender<Moved>>,
+    lineage: Watch,
+    /// Silver and gold datasets that have been brought up to date.
+    built_anew: Mutex<BTreeSet<TableName>>,
 }
 
 impl Run {
@@ -75,7 +80,9 @@ impl Run {
         let at_once = (memory_limit / DATASET_BYTES).clamp(1, cores);
         let silver_bytes = memory_limit / 2 / pipeline.spec().silver.len().clamp(1, cores);
         let id = lake.inner().new_id().to_string();
-        Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved }
+        let continuous = matches!(options.mode, Mode::Continuous { .. });
+        let lineage = Watch::new(lake.inner().clone(), pipeline.clone(), id.clone(), continuous, options.openlineage.clone());
+        Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved, lineage, built_anew: Mutex::default() }
     }
 
     /// Does a piece of work; of feeds only those whose tables are named.
@@ -85,6 +92,7 @@ impl Run {
         for table in only {
             self.options.progress.event(&ProgressEvent::DatasetStarted { table: table.clone(), layer });
         }
+        self.lineage.begins(only);
         let reports = match work {
             Work::Feeds(feeds) => {
                 let chosen = feeds.iter().map(|feed| &spec.feeds[*feed]).filter(|feed| only.contains(&feed.table));
@@ -99,7 +107,20 @@ impl Run {
                 vec![self.in_turn(&spec.table, self.gold(spec)).await]
             }
         };
-        reports.into_iter().map(|report| Finished { layer, report }).collect()
+        for report in &reports {
+            self.lineage.ended(report).await;
+        }
+        let told = |mut report: DatasetReport| {
+            report.notes.extend(self.pipeline.unprotected().iter().map(|clause| format!("not protected: {clause}")));
+            Finished { layer, report }
+        };
+        reports.into_iter().map(told).collect()
+    }
+
+    /// Keeps what became of datasets in the system tables: counts, and where their rows come from.
+    pub(super) async fn record(&self, report: &RunReport) {
+        runs::record(self.lake.inner(), report).await;
+        self.lineage.keep(report).await;
     }
 
     /// All feeds of the pipeline are handed over, since they may share files; only the chosen ones are run.
@@ -118,13 +139,19 @@ impl Run {
     async fn in_turn<E: Fault + 'static>(&self, table: &TableName, work: impl Future<Output = Result<DatasetReport, E>>) -> DatasetReport {
         let _turn = self.tables.acquire().await;
         let started = Instant::now();
-        work.await.map_or_else(|error| failed(table, &error, started), one_commit)
+        let done = work.await;
+        if done.is_ok() {
+            self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).insert(table.clone());
+        }
+        done.map_or_else(|error| failed(table, &error, started), one_commit)
     }
 
     async fn silver(&self, spec: &SilverSpec) -> tributary_silver_merge::Result<DatasetReport> {
         let options = tributary_silver_merge::Options {
             starting_version: self.options.starting_version,
             as_of: self.options.as_of,
+            full_refresh: self.builds_anew(&spec.table, &spec.properties),
+            accept_shorter_history: self.options.accept_shorter_history,
             memory_limit: self.silver_bytes,
             run_id: self.id.clone(),
             progress: Some(self.advances(&spec.table, Layer::Silver)),
@@ -132,6 +159,12 @@ impl Run {
             ..self.pipeline.silver_options(spec)
         };
         layer::silver(self.lake.inner(), spec, &options).await
+    }
+
+    /// Whether a dataset is still to be built anew: once a run, however long that goes on.
+    fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
+        let wanted = self.options.refreshes_in_full(table) && tributary_specs::reset_allowed(properties);
+        wanted && !self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).contains(table)
     }
 
     /// Passes on how many rows a dataset has taken up or made.
@@ -154,6 +187,7 @@ impl Run {
     async fn gold(&self, spec: &GoldSpec) -> Result<DatasetReport, tributary_gold_agg::Error> {
         let options = tributary_gold_agg::Options {
             as_of: self.options.as_of,
+            full_refresh: self.builds_anew(&spec.table, &spec.properties),
             run_id: self.id.clone(),
             progress: Some(self.advances(&spec.table, Layer::Gold)),
             cancel: self.options.cancel.clone(),

@@ -28,6 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "tributary-specs",
             "tributary-cdc-decode",
             "tributary-lake",
+            "tributary-pipeline-sql",
             "tributary-bronze",
             "tributary-silver-merge",
             "tributary-gold-agg",
