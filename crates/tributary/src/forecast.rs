@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress, Table};
-use tributary_specs::{Column, DatasetRef, Layer, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DatasetRef, GrowthPolicy, Layer, SchemaPolicy, SourceFeed, TableName, TableSpec};
 
+use crate::check::missed_column;
 use crate::{Error, Lake, OpenOptions, Pipeline};
 
 /// A dataset and its table before and after.
@@ -20,15 +21,22 @@ pub(crate) struct Foreseen {
     pub unknown: Option<String>,
     /// What would stop it.
     pub error: Option<Error>,
+    /// Whether columns of its table may get wider types.
+    widens: bool,
 }
 
 impl Foreseen {
-    /// Names of its columns after the run, as far as they are known.
+    /// Its columns after the run, as far as they are known.
     pub(crate) fn columns(&self) -> Vec<Column> {
         let mut columns = self.table.as_ref().map(|table| table.columns().to_vec()).unwrap_or_default();
         for column in self.declared.iter().flat_map(|spec| &spec.columns) {
-            if !columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
-                columns.push(column.clone());
+            match columns.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                Some(known) if self.widens => {
+                    let with_fields = known.data_type.with_fields_of(&column.data_type);
+                    known.data_type = with_fields.joined(&column.data_type.with_fields_of(&known.data_type));
+                }
+                Some(known) => known.data_type = known.data_type.with_fields_of(&column.data_type),
+                None => columns.push(column.clone()),
             }
         }
         columns
@@ -70,6 +78,7 @@ pub(crate) async fn forecast(lake: &Lake, pipeline: &Pipeline) -> Result<Forecas
         pipeline,
         shadow: Lake::open("memory://", shadow)?,
         unknown: BTreeMap::new(),
+        growing: BTreeSet::new(),
         found: Forecast { datasets: Vec::new(), schemas: BTreeMap::new(), external: BTreeMap::new() },
     };
     let datasets: Vec<DatasetRef> = pipeline.spec().phases()?.into_iter().flatten().collect();
@@ -89,6 +98,8 @@ struct Work<'a> {
     shadow: Lake,
     /// Tables of which the columns cannot be told, and why.
     unknown: BTreeMap<TableName, String>,
+    /// Tables that may get more columns than are declared.
+    growing: BTreeSet<TableName>,
     found: Forecast,
 }
 
@@ -116,10 +127,19 @@ impl Work<'_> {
             None => match self.declared(&dataset, table.as_ref()).await {
                 Ok(Some(spec)) => (Some(spec), None, None),
                 Ok(None) => (None, Some(format!("only first rows tell the columns of `{}`", dataset.table)), None),
-                Err(error) => (None, None, Some(error)),
+                Err(error) => match missed_column(&error) {
+                    Some((column, None)) if self.reads_growing(&sources) => {
+                        (None, Some(format!("no feed declares `{column}`, which messages may bring")), None)
+                    }
+                    _ => (None, None, Some(error)),
+                },
             },
         };
-        let foreseen = Foreseen { dataset, table, declared, unknown, error };
+        if self.grows(&dataset, &sources) {
+            self.growing.insert(dataset.table.folded());
+        }
+        let widens = self.widens(&dataset);
+        let foreseen = Foreseen { dataset, table, declared, unknown, error, widens };
         let name = foreseen.dataset.table.clone();
         match (&foreseen.declared, &foreseen.table) {
             (None, None) => {
@@ -127,13 +147,36 @@ impl Work<'_> {
                 self.unknown.insert(name, why);
             }
             (declared, table) => {
-                let mut spec = table.as_ref().map(as_it_is).or_else(|| declared.clone()).unwrap_or_else(|| TableSpec::new(name.clone(), Vec::new()));
+                let mut spec =
+                    table.as_ref().map(as_it_is).or_else(|| declared.clone()).unwrap_or_else(|| TableSpec::new(name.clone(), Vec::new()));
                 spec.columns = foreseen.columns();
                 self.make(&name, spec).await;
             }
         }
         self.found.datasets.push(foreseen);
         Ok(())
+    }
+
+    fn widens(&self, dataset: &DatasetRef) -> bool {
+        let spec = self.pipeline.spec();
+        match dataset.layer {
+            Layer::Bronze => spec.feeds[dataset.index].schema_policy == SchemaPolicy::Widen,
+            Layer::Silver => spec.silver[dataset.index].schema_policy == GrowthPolicy::Widen,
+            Layer::Gold => false,
+        }
+    }
+
+    fn grows(&self, dataset: &DatasetRef, sources: &[TableName]) -> bool {
+        let spec = self.pipeline.spec();
+        match dataset.layer {
+            Layer::Bronze => matches!(spec.feeds[dataset.index].schema_policy, SchemaPolicy::Add | SchemaPolicy::Widen),
+            Layer::Silver => spec.silver[dataset.index].schema.is_empty() && self.reads_growing(sources),
+            Layer::Gold => spec.gold[dataset.index].schema.is_empty() && self.reads_growing(sources),
+        }
+    }
+
+    fn reads_growing(&self, sources: &[TableName]) -> bool {
+        sources.iter().any(|source| self.growing.contains(&source.folded()))
     }
 
     /// What the layer makes of the dataset over the tables in memory.

@@ -96,11 +96,16 @@ fn a_plan_has_a_form_for_people_one_for_programs_and_one_for_spreadsheets() {
 #[test]
 fn lineage_that_runs_have_kept_is_shown_by_table_and_by_column() {
     let shop = Shop::new();
+    shop.says(0, &["setup"]);
     assert_eq!(shop.says(0, &["show", "lineage", "-o", "csv"]), "target\n");
     shop.says(0, &["run"]);
     let tables = shop.json(&["show", "lineage", "-o", "json"]);
-    let pairs: Vec<String> = tables.iter().map(|row| format!("{} <- {}", row["target"].as_str().unwrap(), row["source"].as_str().unwrap())).collect();
-    assert_eq!(pairs, ["main.bronze.orders <- orders", "main.gold.by_status <- main.silver.orders", "main.silver.orders <- main.bronze.orders"]);
+    let pairs: Vec<String> =
+        tables.iter().map(|row| format!("{} <- {}", row["target"].as_str().unwrap(), row["source"].as_str().unwrap())).collect();
+    assert_eq!(
+        pairs,
+        ["main.bronze.orders <- orders", "main.gold.by_status <- main.silver.orders", "main.silver.orders <- main.bronze.orders"]
+    );
     let columns = shop.json(&["show", "lineage", "gold.by_status", "-o", "json"]);
     assert_eq!(columns.len(), 1);
     assert_eq!((columns[0]["column"].as_str(), columns[0]["source_column"].as_str()), (Some("status"), Some("status")));
@@ -156,7 +161,8 @@ fn request(stream: &mut std::net::TcpStream) -> Option<(String, Vec<u8>)> {
     loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).to_string();
-            let length = head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
+            let length =
+                head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
             if bytes.len() >= end + 4 + length {
                 return Some((head, bytes[end + 4..end + 4 + length].to_vec()));
             }
@@ -171,12 +177,17 @@ fn request(stream: &mut std::net::TcpStream) -> Option<(String, Vec<u8>)> {
 #[test]
 fn events_go_to_a_server_and_to_a_file_in_the_order_of_the_run() {
     let (shop, server) = (Shop::new(), Server::start(Manner::Accepts));
-    let arguments = ["run", "--openlineage-url", &server.address, "--openlineage-file", "out/lineage.jsonl", "--openlineage-api-key", "s3cret"];
+    let arguments =
+        ["run", "--openlineage-url", &server.address, "--openlineage-file", "out/lineage.jsonl", "--openlineage-api-key", "s3cret"];
     let said = shop.says(0, &arguments);
     assert!(!said.contains("OpenLineage"), "{said}");
     let requests = server.requests.lock().unwrap().clone();
-    let kinds: Vec<String> = requests.iter().map(|(_, event)| format!("{} {}", event["eventType"].as_str().unwrap(), event["job"]["name"].as_str().unwrap())).collect();
-    let expected = ["bronze.orders", "silver.orders", "gold.by_status"].map(|table| [format!("START shop.{table}"), format!("COMPLETE shop.{table}")]);
+    let kinds: Vec<String> = requests
+        .iter()
+        .map(|(_, event)| format!("{} {}", event["eventType"].as_str().unwrap(), event["job"]["name"].as_str().unwrap()))
+        .collect();
+    let expected =
+        ["bronze.orders", "silver.orders", "gold.by_status"].map(|table| [format!("START shop.{table}"), format!("COMPLETE shop.{table}")]);
     assert_eq!(kinds, expected.concat());
     let head = &requests[0].0;
     assert!(head.starts_with("POST /api/v1/lineage HTTP/1.1") && head.to_lowercase().contains("authorization: bearer s3cret"), "{head}");
@@ -192,7 +203,9 @@ fn a_server_that_fails_hangs_or_is_not_there_is_warned_of_once_and_fails_no_run(
         format!("http://{}", listener.local_addr().unwrap())
     };
     let (failing, hanging) = (Server::start(Manner::Fails), Server::start(Manner::Hangs));
-    for (address, why) in [(failing.address.as_str(), "it answered 500"), (&hanging.address, "OpenLineage"), (&nobody, "it cannot be reached")] {
+    for (address, why) in
+        [(failing.address.as_str(), "it answered 500"), (&hanging.address, "OpenLineage"), (&nobody, "it cannot be reached")]
+    {
         let (shop, began) = (Shop::new(), Instant::now());
         let said = shop.says(0, &["run", "--openlineage-url", address]);
         assert!(said.contains(why), "{said}");

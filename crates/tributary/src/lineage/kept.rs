@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use tributary_lake::Lake;
-use tributary_lake::arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
-};
+use tributary_lake::arrow::array::{ArrayRef, BooleanArray, Date32Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
 use tributary_lake::arrow::datatypes::Fields;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::DataFusionError;

@@ -39,7 +39,7 @@ use crate::{Build, Pipeline};
 /// ```no_run
 /// # async fn f(lake: tributary::Lake, pipeline: tributary::Pipeline) -> Result<(), tributary::Error> {
 /// for node in lake.graph(&pipeline).await?.nodes {
-///     println!("{} reads {:?}", node.table, node.lineage.sources);
+///     println!("{} reads {:?}", node.name, node.lineage.sources);
 /// }
 /// # Ok(()) }
 /// ```
@@ -294,15 +294,10 @@ fn of_feed(feed: &SourceFeed, columns: &[String]) -> Lineage {
     let sources: Vec<LineageSource> = places(feed).into_iter().map(LineageSource::Path).collect();
     let metadata = feed.decode.metadata_columns();
     let of_records = columns.iter().filter(|column| !column.starts_with('_') && !metadata.contains(&column.as_str()));
-    let of = |source: &LineageSource, column: &String| ColumnSource {
-        source: source.clone(),
-        column: column.clone(),
-        manner: Manner::Identity,
-    };
-    let columns = of_records.map(|column| ColumnLineage {
-        column: column.clone(),
-        from: sources.iter().map(|source| of(source, column)).collect(),
-    });
+    let of =
+        |source: &LineageSource, column: &String| ColumnSource { source: source.clone(), column: column.clone(), manner: Manner::Identity };
+    let columns =
+        of_records.map(|column| ColumnLineage { column: column.clone(), from: sources.iter().map(|source| of(source, column)).collect() });
     Lineage { columns: columns.collect(), sources }
 }
 

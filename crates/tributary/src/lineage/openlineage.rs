@@ -107,7 +107,8 @@ impl OpenLineage {
             "job": { "namespace": self.namespace, "name": job.pipeline.spec().name },
         });
         facets.insert("parent".to_owned(), facet("1-1-0/ParentRunFacet", parent));
-        let engine = json!({ "name": "tributary", "version": env!("CARGO_PKG_VERSION"), "openlineageAdapterVersion": env!("CARGO_PKG_VERSION") });
+        let engine =
+            json!({ "name": "tributary", "version": env!("CARGO_PKG_VERSION"), "openlineageAdapterVersion": env!("CARGO_PKG_VERSION") });
         facets.insert("processing_engine".to_owned(), facet("1-1-1/ProcessingEngineRunFacet", engine));
         if let Event::Fail { report } = event {
             let message = report.error.as_ref().map_or_else(|| report.reason.clone(), |error| format!("{}: {}", error.code, error.message));

@@ -88,9 +88,10 @@ impl Watch {
     /// Keeps the lineage of the datasets that the run has committed to, each once. What goes wrong here is logged, never the run's
     /// failure.
     pub(crate) async fn keep(&self, report: &RunReport) {
-        if !self.continuous {
-            // what was given up when the run had to end
-            for dataset in &report.datasets {
+        // what was given up when the run had to end
+        for dataset in report.datasets.iter().filter(|_| !self.continuous) {
+            let is_begun = self.state().begun.keys().any(|table| table.to_string() == dataset.table);
+            if is_begun {
                 self.ended(dataset).await;
             }
         }

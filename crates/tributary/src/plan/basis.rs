@@ -18,7 +18,8 @@ pub(super) fn of(lake: &Lake, pipeline: &Pipeline, options: &RunOptions, forecas
     let catalogue = &lake.inner().options().catalogue;
     let mut basis = BTreeMap::new();
     let version = |table: Option<u64>| table.map_or_else(|| ABSENT.to_owned(), |version| format!("version {version}"));
-    let names: BTreeMap<_, _> = forecast.datasets.iter().map(|one| (one.dataset.table.folded(), one.table.as_ref().map(|table| table.version()))).collect();
+    let names: BTreeMap<_, _> =
+        forecast.datasets.iter().map(|one| (one.dataset.table.folded(), one.table.as_ref().map(|table| table.version()))).collect();
     let chosen = forecast.datasets.iter().filter(|one| options.chooses(one.dataset.layer, &one.dataset.table));
     for foreseen in chosen {
         let table = &foreseen.dataset.table;
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn what_moved_is_said_and_what_did_not_is_not() {
-        let facts = |facts: &[(&str, &str)]| facts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<BTreeMap<_, _>>();
+        let facts =
+            |facts: &[(&str, &str)]| facts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect::<BTreeMap<_, _>>();
         let planned = facts(&[("table main.a.b", "version 1"), ("definition of a.b", "00"), ("table main.a.c", "absent")]);
         assert!(moved(&planned, &planned).is_empty());
         let now = facts(&[("table main.a.b", "version 2"), ("definition of a.b", "01"), ("table main.a.d", "version 0")]);

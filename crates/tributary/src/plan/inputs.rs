@@ -55,7 +55,8 @@ async fn recorded(table: Option<&Table>, source: &TableName) -> Result<Option<u6
 pub(super) async fn of_flow(lake: &Lake, flow: &FlowLook, starting: u64) -> Result<Option<PlannedInput>, Error> {
     let Some(table) = lake.inner().table(&flow.source).await? else { return Ok(None) };
     let from = flow.reached;
-    let mut input = PlannedInput { from: flow.source.to_string(), version_from: from, version_to: Some(table.version()), ..PlannedInput::default() };
+    let mut input =
+        PlannedInput { from: flow.source.to_string(), version_from: from, version_to: Some(table.version()), ..PlannedInput::default() };
     if from < Some(table.version()) {
         let after = from.or(starting.checked_sub(1));
         // of a table whose rows change, or whose log no longer reaches back, the versions are all that can be told

@@ -29,6 +29,8 @@ use crate::{Error, Lake, Pipeline, RunOptions};
 
 /// The form of plans that this release writes and reads.
 const FORMAT: u32 = 1;
+/// How a reason begins that rests on what only the run can tell.
+const MAY: &str = "this run may write";
 
 /// What a run would do.
 ///
@@ -207,11 +209,21 @@ impl DatasetPlan {
     /// # }
     /// ```
     pub fn changes_anything(&self) -> bool {
-        self.work != PlannedWork::Nothing || !self.definition.is_empty() || !self.columns.is_empty() || !self.stops.is_empty() || self.version.is_none()
+        self.work != PlannedWork::Nothing
+            || !self.definition.is_empty()
+            || !self.columns.is_empty()
+            || !self.stops.is_empty()
+            || self.version.is_none()
     }
 
-    fn writes(&self) -> bool {
-        self.work != PlannedWork::Nothing || self.rewrites.is_some()
+    /// Whether its table may get other rows.
+    fn moves(&self) -> bool {
+        self.work != PlannedWork::Nothing
+    }
+
+    /// Whether only the run can tell.
+    fn may_move(&self) -> bool {
+        self.work == PlannedWork::Asks || self.reason.starts_with(MAY)
     }
 }
 
@@ -291,7 +303,7 @@ struct Planning<'a> {
 
 impl Planning<'_> {
     async fn dataset(&self, foreseen: &Foreseen) -> Result<DatasetPlan, Error> {
-        let Foreseen { dataset, table, declared, unknown, error } = foreseen;
+        let Foreseen { dataset, table, declared, unknown, error, .. } = foreseen;
         let mut plan = DatasetPlan {
             table: dataset.table.clone(),
             layer: dataset.layer.to_string(),
@@ -312,7 +324,9 @@ impl Planning<'_> {
             notes: unknown.iter().filter(|_| table.is_some()).cloned().collect(),
         };
         match (table, declared) {
-            (None, Some(spec)) => plan.creates = spec.columns.iter().map(|column| format!("{} {}", column.name, column.data_type)).collect(),
+            (None, Some(spec)) => {
+                plan.creates = spec.columns.iter().map(|column| format!("{} {}", column.name, column.data_type)).collect()
+            }
             (Some(table), declared) => self.beside_table(&mut plan, dataset, table, declared.as_ref()).await?,
             (None, None) => {}
         }
@@ -325,7 +339,13 @@ impl Planning<'_> {
     }
 
     /// What the declaration says otherwise than the table that is there.
-    async fn beside_table(&self, plan: &mut DatasetPlan, dataset: &DatasetRef, table: &Table, declared: Option<&TableSpec>) -> Result<(), Error> {
+    async fn beside_table(
+        &self,
+        plan: &mut DatasetPlan,
+        dataset: &DatasetRef,
+        table: &Table,
+        declared: Option<&TableSpec>,
+    ) -> Result<(), Error> {
         let now = Definition::of(self.pipeline, dataset);
         match Definition::of_table(table).await? {
             Some(before) => plan.definition = now.changes_since(&before),
@@ -346,7 +366,8 @@ impl Planning<'_> {
         }
         let of_columns = |difference: &Difference| difference.what.starts_with("column ");
         for difference in self.lake.inner().difference(spec).await?.into_iter().filter(|difference| !of_columns(difference)) {
-            let made_with = ["tributary.keys", "tributary.policy", "tributary.sequence"].iter().find(|name| difference.what.contains(*name));
+            let made_with =
+                ["tributary.keys", "tributary.policy", "tributary.sequence"].iter().find(|name| difference.what.contains(*name));
             match made_with {
                 // what a view was made with decides nothing
                 Some(_) if dataset.layer != Layer::Silver => {}
@@ -418,7 +439,10 @@ impl Planning<'_> {
         if !plan.definition.is_empty() && table.is_some() && !in_full {
             let all = plan.definition.iter().all(|change| changes_no_row(&change.part));
             if !all {
-                plan.notes.push(format!("the new definition holds for rows taken up from now on; --full-refresh {} makes the earlier ones anew", plan.table));
+                plan.notes.push(format!(
+                    "the new definition holds for rows taken up from now on; --full-refresh {} makes the earlier ones anew",
+                    plan.table
+                ));
             }
         }
         Ok(())
@@ -456,7 +480,7 @@ impl Planning<'_> {
                     None => plan.inputs.push(PlannedInput { from: source.to_string(), ..PlannedInput::default() }),
                 }
             }
-            if !moves.is_empty() && !plan.reason.contains("this run writes") {
+            if !moves.is_empty() && !plan.reason.starts_with("this run ") {
                 plan.notes.push(format!("{} moves with this run", moves.join(", ")));
             }
             let rows = inputs::live_rows(table).await?;
@@ -483,13 +507,17 @@ impl Planning<'_> {
         let moving = self.moving(sources);
         (plan.work, plan.reason) = match moving.is_empty() {
             true => (PlannedWork::Nothing, "no input moved".to_owned()),
-            false => (PlannedWork::Follows, format!("this run writes {}, which it reads", moving.join(", "))),
+            false => {
+                let only_may = self.before.iter().filter(|plan| moving.contains(&plan.table.to_string())).all(DatasetPlan::may_move);
+                let writes = if only_may { MAY } else { "this run writes" };
+                (PlannedWork::Follows, format!("{writes} {}, which it reads", moving.join(", ")))
+            }
         };
     }
 
     /// Those of the sources that the same run writes.
     fn moving(&self, sources: &[TableName]) -> Vec<String> {
-        let writes = |name: &&TableName| self.before.iter().any(|plan| plan.writes() && plan.table.same_without_case(name));
+        let writes = |name: &&TableName| self.before.iter().any(|plan| plan.moves() && plan.table.same_without_case(name));
         sources.iter().filter(writes).map(ToString::to_string).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{FileAmount, ColumnChange, ColumnChangeKind, DatasetPlan, DefinitionChange, PlannedInput, Plan, PlannedWork};
+use super::{ColumnChange, ColumnChangeKind, DatasetPlan, DefinitionChange, FileAmount, Plan, PlannedInput, PlannedWork};
 use crate::amounts::{bytes, count};
 
 /// Lines of a text that are shown of what it was and what it is.
@@ -49,10 +49,11 @@ impl Plan {
         say(of(&|one| matches!(one.work, PlannedWork::TakesUp | PlannedWork::Follows)), "taking up what is new");
         say(of(&|one| one.work == PlannedWork::Asks), "asking their sources");
         say(of(&|one| !one.stops.is_empty()), "stopping");
-        let rewritten = self.datasets.iter().filter_map(|one| one.rewrites).fold(FileAmount::default(), |sum, one| FileAmount {
-            files: sum.files + one.files,
-            bytes: sum.bytes + one.bytes,
-        });
+        let rewritten = self
+            .datasets
+            .iter()
+            .filter_map(|one| one.rewrites)
+            .fold(FileAmount::default(), |sum, one| FileAmount { files: sum.files + one.files, bytes: sum.bytes + one.bytes });
         if rewritten.files > 0 {
             parts.push(format!("{} rewritten", amount(rewritten)));
         }

@@ -11,26 +11,30 @@ use crate::shop::open;
 const PIPELINE: &str = "
 name: shop
 feeds:
-  - {name: orders, table: bronze.orders, decode: json, source: {files: {path: orders, format: jsonl}},
+  - {name: shop_orders, table: bronze.orders, decode: json, source: {files: {path: orders, format: jsonl}},
      columns: [{name: id, type: long}, {name: cust, type: long}, {name: amount, type: double}, {name: seq, type: long}]}
-  - {name: customers, table: bronze.customers, decode: json, source: {kafka: {topics: [shop.customers], bootstrap: 'broker:9092'}},
-     columns: [{name: id, type: long}, {name: name, type: string}]}
+  - {name: shop_customers, table: bronze.customers, decode: json, source: {kafka: {topics: [shop.customers], bootstrap: 'broker:9092'}},
+     columns: [{name: id, type: long}, {name: name, type: string}, {name: seq, type: long}]}
 silver:
   - {table: silver.orders, sources: [bronze.orders], keys: [id], sequence_by: [seq]}
-  - {table: silver.customers, sources: [bronze.customers], keys: [id], policy: {scd_type2: {}}}
+  - {table: silver.customers, sources: [bronze.customers], keys: [id], sequence_by: [seq], policy: {scd_type2: {}}}
 gold:
   - table: gold.revenue
     query: >-
       select c.name, sum(o.amount) as revenue, count(*) as orders
       from silver.orders o join silver.customers c on c.id = o.cust group by c.name
-  - {table: gold.big, query: select name, revenue * 2 as twice from gold.revenue where orders > 1}
+  - {table: gold.big, query: 'select name, revenue * 2 as twice from gold.revenue where orders > 1'}
 ";
 
 async fn graph() -> Graph {
     let pipeline = Pipeline::from_yaml(&[("shop.yml", PIPELINE)]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("orders")).unwrap();
-    std::fs::write(folder.path().join("orders/1.jsonl"), "{\"id\":1,\"cust\":7,\"amount\":2.5,\"seq\":1}\n{\"id\":2,\"cust\":7,\"amount\":1.5,\"seq\":1}\n").unwrap();
+    std::fs::write(
+        folder.path().join("orders/1.jsonl"),
+        "{\"id\":1,\"cust\":7,\"amount\":2.5,\"seq\":1}\n{\"id\":2,\"cust\":7,\"amount\":1.5,\"seq\":1}\n",
+    )
+    .unwrap();
     let lake = open(Arc::new(InMemory::new()));
     let only = ["bronze.orders", "silver.orders"].map(|table| table.parse().unwrap()).to_vec();
     let options = RunOptions { base_data_path: folder.path().to_owned(), only, ..RunOptions::default() };

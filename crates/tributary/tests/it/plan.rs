@@ -13,7 +13,7 @@ use crate::shop::open;
 const PIPELINE: &str = "
 name: shop
 feeds:
-  - name: orders
+  - name: shop_orders
     table: bronze.orders
     decode: json
     schema_policy: widen
@@ -94,7 +94,9 @@ async fn plans_of_a_life_say_what_each_run_then_does() {
     lake.run(&shop, bronze).await.unwrap();
     tell("bronze alone has run", &plan(&lake, &shop, drops.path()).await);
     run(&lake, &shop, drops.path()).await;
-    let wider = pipeline(&PIPELINE.replace("amount, type: integer", "amount, type: long").replace("{name: seq", "{name: note, type: string}, {name: seq"));
+    let wider = pipeline(
+        &PIPELINE.replace("amount, type: integer", "amount, type: long").replace("{name: seq", "{name: note, type: string}, {name: seq"),
+    );
     tell("a wider and a new column", &plan(&lake, &wider, drops.path()).await);
     let rekeyed = pipeline(&PIPELINE.replace("keys: [id]", "keys: [id, status]"));
     tell("other keys", &plan(&lake, &rekeyed, drops.path()).await);
@@ -125,7 +127,11 @@ async fn a_lake_with_one_changed_definition_is_planned_as_exactly_that_change() 
     run(&lake, &changed, drops.path()).await;
     assert!(plan(&lake, &changed, drops.path()).await.to_text().ends_with("nothing would change\n"));
     // what a run with nothing new for it was given is not yet what made the table
-    let commented = pipeline(&PIPELINE.replace("      from silver.orders\n", "      from silver.orders where id > 0\n").replace("sequence_by: [seq]", "sequence_by: [seq], comment: all"));
+    let commented = pipeline(
+        &PIPELINE
+            .replace("      from silver.orders\n", "      from silver.orders where id > 0\n")
+            .replace("sequence_by: [seq]", "sequence_by: [seq], comment: all"),
+    );
     run(&lake, &commented, drops.path()).await;
     let planned = plan(&lake, &commented, drops.path()).await;
     assert_eq!(of(&planned, "silver.orders").definition.len(), 1, "{}", planned.to_text());
@@ -134,7 +140,12 @@ async fn a_lake_with_one_changed_definition_is_planned_as_exactly_that_change() 
 #[tokio::test]
 async fn the_tables_that_a_plan_creates_and_alters_are_those_of_the_run() {
     let (drops, lake, shop) = (drops(), open(Arc::new(InMemory::new())), pipeline(PIPELINE));
-    let columns = |plan: &Plan| plan.datasets.iter().map(|one| one.creates.iter().map(|column| column.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let columns = |plan: &Plan| {
+        plan.datasets
+            .iter()
+            .map(|one| one.creates.iter().map(|column| column.split(' ').next().unwrap().to_owned()).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
     let planned = columns(&plan(&lake, &shop, drops.path()).await);
     run(&lake, &shop, drops.path()).await;
     let mut made = Vec::new();
@@ -158,7 +169,9 @@ async fn the_tables_that_a_plan_creates_and_alters_are_those_of_the_run() {
 #[tokio::test]
 async fn a_plan_is_refused_once_a_table_a_file_or_a_definition_has_moved() {
     let (drops, lake, shop) = (drops(), open(Arc::new(InMemory::new())), pipeline(PIPELINE));
-    let refusal = async |plan: &Plan, pipeline: &Pipeline| lake.check_plan(plan, pipeline, &options(drops.path())).await.err().map(|error| error.to_string());
+    let refusal = async |plan: &Plan, pipeline: &Pipeline| {
+        lake.check_plan(plan, pipeline, &options(drops.path())).await.err().map(|error| error.to_string())
+    };
     let first = plan(&lake, &shop, drops.path()).await;
     let again: Plan = serde_json::from_str(&serde_json::to_string(&first).unwrap()).unwrap();
     assert_eq!(again, first);
@@ -188,7 +201,11 @@ async fn plans_graphs_and_lineage_ask_a_store_for_no_change() {
         // the first call that would change anything, and every one after it
         read_only.kill_at(1, Mode::Before);
         let lake = open(Arc::clone(&read_only) as Arc<dyn ObjectStore>);
-        for text in [PIPELINE.to_owned(), PIPELINE.replace("amount, type: integer", "amount, type: long"), PIPELINE.replace("count(*)", "count(id)")] {
+        for text in [
+            PIPELINE.to_owned(),
+            PIPELINE.replace("amount, type: integer", "amount, type: long"),
+            PIPELINE.replace("count(*)", "count(id)"),
+        ] {
             let planned = plan(&lake, &pipeline(&text), drops.path()).await;
             assert_eq!(planned.datasets.len(), 4);
             assert!(planned.datasets.iter().all(|dataset| dataset.stops.is_empty()), "{}", planned.to_text());
