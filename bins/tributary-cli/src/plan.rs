@@ -20,7 +20,8 @@ pub fn plan(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let lake = lake_to_look_at(settings)?;
     let plan = start::block_on(async { Ok(lake.plan(&opened.pipeline, &options).await?) })?;
     if let Some(file) = matches.get_one::<PathBuf>("out") {
-        files::write(file, &document(&plan)).map_err(|source| Error::Io { action: format!("writing the plan {}", file.display()), source })?;
+        files::write(file, &document(&plan))
+            .map_err(|source| Error::Io { action: format!("writing the plan {}", file.display()), source })?;
     }
     match settings.output {
         Output::Table => start::print(&plan.to_text())?,

@@ -97,7 +97,11 @@ impl Definition {
         compare("", Some(&before.spec), Some(&self.spec), &mut found);
         if before.built_in_code != self.built_in_code {
             let word = |built: bool| Some(if built { "code" } else { "declaration" }.to_owned());
-            found.push(DefinitionChange { part: "rows made by".to_owned(), before: word(before.built_in_code), after: word(self.built_in_code) });
+            found.push(DefinitionChange {
+                part: "rows made by".to_owned(),
+                before: word(before.built_in_code),
+                after: word(self.built_in_code),
+            });
         }
         if before.meaning != self.meaning {
             let of = |meaning: &String| Some(meaning.clone());
@@ -177,10 +181,7 @@ gold:
         let changed = PIPELINE.replace(from, to);
         let (before, after) = (definitions(PIPELINE), definitions(&changed));
         let pairs = before.iter().zip(&after);
-        pairs
-            .flat_map(|(before, after)| after.changes_since(before))
-            .map(|change| (change.part, change.before, change.after))
-            .collect()
+        pairs.flat_map(|(before, after)| after.changes_since(before)).map(|change| (change.part, change.before, change.after)).collect()
     }
 
     #[test]

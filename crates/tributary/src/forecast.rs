@@ -61,6 +61,15 @@ pub(crate) fn reads(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<TableName>
     }
 }
 
+/// The pipeline with the functions that its texts may call besides its own, as a run has it.
+///
+/// # Errors
+/// As [`Lake::run`]'s before any dataset has its turn.
+pub(crate) async fn with_functions(lake: &Lake, pipeline: &Pipeline) -> Result<Pipeline, Error> {
+    let functions = crate::sql::functions_beside(lake.inner(), pipeline.functions()).await?;
+    Ok(pipeline.clone().with_functions(functions))
+}
+
 /// Works it out. Reads logs of the lake and writes nothing to it.
 ///
 /// # Errors

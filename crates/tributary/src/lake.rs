@@ -7,7 +7,7 @@ use tributary_lake::{LakeOptions, Stores};
 use tributary_specs::TableName;
 use url::Url;
 
-use crate::{Catalogue, Error, OpenOptions, RunOptions, Table};
+use crate::{Catalogue, Error, OpenOptions, Pipeline, RunOptions, Table, definition};
 
 /// Tables under one root. Cheap to clone. Two lakes with different options live side by side: nothing is global.
 ///
@@ -151,6 +151,16 @@ impl Lake {
         }
         let inner = tributary_lake::Lake::open(self.inner.stores().clone(), changed)?;
         Ok(Self { inner, catalogues: self.catalogues.clone() })
+    }
+
+    /// The same lake, whose commits leave in each table of the pipeline what the dataset is defined as.
+    pub(crate) fn leaving_definitions_of(self, pipeline: &Pipeline) -> Self {
+        Self { inner: self.inner.leaving(definition::DOMAIN, definition::texts(pipeline)), catalogues: self.catalogues }
+    }
+
+    /// The same lake, of another catalogue.
+    pub(crate) fn in_catalogue(&self, inner: tributary_lake::Lake) -> Self {
+        Self { inner, catalogues: self.catalogues.clone() }
     }
 
     /// The lake as the layers see it.

@@ -11,6 +11,8 @@ use tributary_bronze::{Extent, KafkaOptions, OnGap};
 use tributary_lake::{Clock, SystemClock};
 use tributary_specs::{DatasetReport, Layer, TableName};
 
+use crate::OpenLineage;
+
 /// How a lake is opened.
 ///
 /// ```
@@ -84,6 +86,8 @@ pub struct RunOptions {
     /// Silver and gold datasets that are built anew: their rows and positions are replaced in one commit, flows that run once run
     /// again. They are run besides those of `only`; where `only` is empty, they alone are.
     pub full_refresh: Vec<TableName>,
+    /// A full refresh goes on where a source no longer has all that the table was made of.
+    pub accept_shorter_history: bool,
     /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
     pub full_refresh_all: bool,
     /// Drain what is there and return, or go on.
@@ -108,6 +112,8 @@ pub struct RunOptions {
     pub kafka: KafkaOptions,
     /// What to do where a record source no longer has the records after the stored position. Default: stop.
     pub on_gap: OnGap,
+    /// Where OpenLineage events of this run go.
+    pub openlineage: Option<OpenLineage>,
 }
 
 impl RunOptions {
@@ -152,6 +158,7 @@ impl Default for RunOptions {
             only: Vec::new(),
             full_refresh: Vec::new(),
             full_refresh_all: false,
+            accept_shorter_history: false,
             mode: Mode::Drain,
             memory_limit: None,
             as_of: None,
@@ -163,6 +170,7 @@ impl Default for RunOptions {
             starting_version: 0,
             kafka: KafkaOptions::default(),
             on_gap: OnGap::Stop,
+            openlineage: None,
         }
     }
 }

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tributary_bronze::KafkaFinding;
 use tributary_specs::{DatasetRef, DatasetReport, Layer, Status, TableName};
 
+pub(crate) use self::work::bronze_options;
 use self::work::{Run, Work};
 use crate::{Error, Lake, Mode, Pipeline, RunOptions, RunReport};
 
@@ -48,7 +49,9 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn run(&self, pipeline: &Pipeline, options: RunOptions) -> Result<RunReport, Error> {
-        let lake = self.for_run(&options)?;
+        let functions = crate::sql::functions_beside(self.inner(), pipeline.functions()).await?;
+        let pipeline = &pipeline.clone().with_functions(functions);
+        let lake = self.for_run(&options)?.leaving_definitions_of(pipeline);
         let phases = phases(pipeline, &choose(pipeline, &options)?)?;
         match options.mode {
             Mode::Drain => drain::drain(&Run::new(lake, pipeline.clone(), options, None), phases).boxed().await,
@@ -89,17 +92,35 @@ impl Lake {
 }
 
 /// Tables of the layers asked for, or exactly those that `only` names.
-fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeSet<TableName>, Error> {
+pub(crate) fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeSet<TableName>, Error> {
     let all = pipeline.spec().datasets();
-    for wanted in &options.only {
+    for wanted in options.only.iter().chain(&options.full_refresh) {
         if !all.iter().any(|dataset| dataset.table == *wanted) {
             let names: Vec<String> = all.iter().map(|dataset| dataset.table.to_string()).collect();
             let nearest = tributary_fault::nearest(&wanted.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
             return Err(Error::NoDataset { table: wanted.to_string(), nearest });
         }
     }
+    refuse_refreshes(pipeline, options)?;
     let chosen = all.into_iter().filter(|dataset| options.chooses(dataset.layer, &dataset.table));
     Ok(chosen.map(|dataset| dataset.table).collect())
+}
+
+/// A dataset that is not to be built anew is told before anything is touched.
+fn refuse_refreshes(pipeline: &Pipeline, options: &RunOptions) -> Result<(), Error> {
+    let spec = pipeline.spec();
+    for wanted in &options.full_refresh {
+        let table = wanted.to_string();
+        if spec.feeds.iter().any(|feed| feed.table == *wanted) {
+            return Err(Error::FeedNotReset { table });
+        }
+        let silver = spec.silver.iter().filter(|silver| silver.table == *wanted).map(|silver| &silver.properties);
+        let gold = spec.gold.iter().filter(|gold| gold.table == *wanted).map(|gold| &gold.properties);
+        if !silver.chain(gold).all(tributary_specs::reset_allowed) {
+            return Err(Error::ResetNotAllowed { table });
+        }
+    }
+    Ok(())
 }
 
 /// The work on what was chosen, in the levels of the graph.

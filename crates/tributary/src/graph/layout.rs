@@ -161,7 +161,8 @@ fn crossings(layers: &[Vec<Item>], ties: &[(Item, Item)]) -> usize {
             by_layer.entry(*layer).or_default().push((*from, *to));
         }
     }
-    let crossing = |one: &(usize, usize), other: &(usize, usize)| (one.0 < other.0 && one.1 > other.1) || (one.0 > other.0 && one.1 < other.1);
+    let crossing =
+        |one: &(usize, usize), other: &(usize, usize)| (one.0 < other.0 && one.1 > other.1) || (one.0 > other.0 && one.1 < other.1);
     let of_layer = |pairs: &Vec<(usize, usize)>| {
         pairs.iter().enumerate().map(|(at, one)| pairs[at + 1..].iter().filter(|other| crossing(one, other)).count()).sum::<usize>()
     };
@@ -245,9 +246,8 @@ mod tests {
     fn overlaps(layout: &Layout) -> bool {
         let boxes = &layout.nodes;
         (0..boxes.len()).any(|one| {
-            (one + 1..boxes.len()).any(|other| {
-                (boxes[one].0 - boxes[other].0).abs() < NODE_WIDTH && (boxes[one].1 - boxes[other].1).abs() < NODE_HEIGHT
-            })
+            (one + 1..boxes.len())
+                .any(|other| (boxes[one].0 - boxes[other].0).abs() < NODE_WIDTH && (boxes[one].1 - boxes[other].1).abs() < NODE_HEIGHT)
         })
     }
 

@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use tributary_specs::{Column, DatasetRef, Layer, MergePolicy, Source, TableName};
 
-use crate::forecast::{forecast, reads};
+use crate::forecast::{forecast, reads, with_functions};
 use crate::lineage::{ColumnLineage, ColumnSource, Lineage, LineageSource, Manner, of_dataset};
 use crate::past::last_runs;
 use crate::{Error, Lake, Pipeline};
@@ -156,6 +156,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn graph(&self, pipeline: &Pipeline) -> Result<Graph, Error> {
+        let pipeline = &with_functions(self, pipeline).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let mut past = last_runs(self).await?;
         let mut nodes: Vec<GraphNode> = Vec::new();
@@ -181,7 +182,8 @@ impl Lake {
             let flows = flows(pipeline, dataset, &lineage);
             nodes.push(GraphNode { name: dataset.table.to_string(), kind, how, columns: shown(&columns), lineage, flows, last_run });
         }
-        let outside = outside(pipeline, &nodes, |table| forecast.external.get(table).map(|table| shown(table.columns())).unwrap_or_default());
+        let outside =
+            outside(pipeline, &nodes, |table| forecast.external.get(table).map(|table| shown(table.columns())).unwrap_or_default());
         let nodes = outside.into_iter().chain(nodes).collect();
         Ok(Graph { pipeline: pipeline.spec().name.clone(), catalogue: self.inner().options().catalogue.clone(), nodes })
     }
@@ -199,6 +201,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn lineage(&self, pipeline: &Pipeline, only: Option<&TableName>) -> Result<Vec<(TableName, Lineage)>, Error> {
+        let pipeline = &with_functions(self, pipeline).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let mut found = Vec::new();
         for foreseen in forecast.datasets.iter().filter(|one| only.is_none_or(|only| one.dataset.table.same_without_case(only))) {
@@ -240,7 +243,8 @@ fn shown(columns: &[Column]) -> Vec<GraphColumn> {
 /// How changes become rows of a dataset.
 fn how(pipeline: &Pipeline, dataset: &DatasetRef) -> String {
     let spec = pipeline.spec();
-    let word = |value: serde_json::Result<serde_json::Value>| value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
+    let word =
+        |value: serde_json::Result<serde_json::Value>| value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default();
     match dataset.layer {
         Layer::Bronze => word(serde_json::to_value(spec.feeds[dataset.index].decode)).replace('_', " "),
         Layer::Silver => match &spec.silver[dataset.index].policy {

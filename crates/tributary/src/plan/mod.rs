@@ -24,7 +24,7 @@ use inputs::Inputs;
 pub use columns::{ColumnChange, ColumnChangeKind};
 
 use crate::definition::{Definition, DefinitionChange};
-use crate::forecast::{Foreseen, forecast, reads};
+use crate::forecast::{Foreseen, forecast, reads, with_functions};
 use crate::{Error, Lake, Pipeline, RunOptions};
 
 /// The form of plans that this release writes and reads.
@@ -241,6 +241,7 @@ impl Lake {
     /// ```
     pub async fn plan(&self, pipeline: &Pipeline, options: &RunOptions) -> Result<Plan, Error> {
         crate::run::choose(pipeline, options)?;
+        let pipeline = &with_functions(self, pipeline).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let inputs = Inputs::look(self, pipeline, options).await?;
         let mut datasets: Vec<DatasetPlan> = Vec::new();
@@ -285,6 +286,7 @@ impl Lake {
         if plan.format != FORMAT {
             return Err(Error::PlanFormat { found: plan.format, known: FORMAT });
         }
+        let pipeline = &with_functions(self, pipeline).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let inputs = Inputs::look(self, pipeline, options).await?;
         let moved = basis::moved(&plan.basis, &basis::of(self, pipeline, options, &forecast, &inputs));

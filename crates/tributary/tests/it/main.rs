@@ -1,15 +1,21 @@
 //! The facade against the real layers, in memory and on local files.
 
 mod api;
+mod article;
 mod crash;
 mod documents;
 mod gaps;
+mod graph;
 mod lake;
+mod lineage;
 mod meanings;
+mod merge_law;
 mod ops;
 mod order;
+mod plan;
 mod schema_grid;
 mod setup;
 mod shop;
+mod statements;
 mod stream;
 mod workspace;
