@@ -163,6 +163,14 @@ impl Judge {
         })
     }
 
+    /// A column of the table is computed from others: it is unsent where one of them is, and no picture of an old row has it.
+    pub fn is_generated(&mut self, column: &str, from: &[String]) {
+        let is_of = |name: &String| from.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let made_of = self.made_of.iter().filter(|(name, _)| is_of(name)).flat_map(|(_, origins)| origins.clone()).collect();
+        self.made_of.push((column.to_owned(), made_of));
+        self.pictures = None;
+    }
+
     /// The type of the declared sequence, in Delta's terms; none where the order is the position.
     ///
     /// # Errors

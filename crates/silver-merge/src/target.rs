@@ -8,7 +8,7 @@ use tributary_lake::arrow::array::{
 };
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{DELETION_VECTORS_ON, Lake, Table};
+use tributary_lake::{DELETION_VECTORS_ON, Generated, Lake, Table};
 use tributary_specs::{
     Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, GrowthPolicy, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec,
     check_declared,
@@ -59,6 +59,8 @@ pub(crate) struct Target {
     pub vectors: bool,
     /// How long deletes are remembered, where it is declared: maintenance goes by it.
     pub delete_memory: Option<String>,
+    /// Columns of events that the query does not yield, for they are generated; and the same among all columns of the table.
+    generated: [Generated; 2],
 }
 
 impl Target {
@@ -100,6 +102,7 @@ impl Target {
             sequence_type,
             vectors: keyed && spec.properties.get(DELETION_VECTORS_ON).is_none_or(|value| value == "true"),
             delete_memory: spec.properties.get(DELETE_MEMORY_SECONDS).cloned(),
+            generated: [generated(spec, selection, &business)?, generated(spec, selection, &[])?],
         };
         let declared = target.declared(spec, &business);
         match existing {
@@ -109,7 +112,21 @@ impl Target {
                 target.grow(spec, table, declared)?;
             }
         }
+        target.generated[1] = generated(spec, selection, &target.columns)?;
         Ok(target)
+    }
+
+    /// Generated columns that the query does not yield, each with the columns it is computed from.
+    pub fn generated(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.generated[0].sources()
+    }
+
+    /// Rows of events with the values of generated columns.
+    ///
+    /// # Errors
+    /// When an expression fails for a row.
+    pub fn with_generated(&self, rows: RecordBatch) -> Result<RecordBatch, tributary_lake::Error> {
+        self.generated[0].fill(rows)
     }
 
     /// Every column, in the order of a new table.
@@ -285,8 +302,17 @@ impl Target {
         };
         let columns = self.columns.iter().map(array).collect::<Result<Vec<_>, _>>()?;
         let fields: Fields = self.columns.iter().map(|column| column.to_arrow().with_nullable(true)).collect();
-        RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &RecordBatchOptions::new().with_row_count(Some(count)))
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let rows = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
+        // a row may be put together from several events
+        self.generated[1].fill(rows).map_err(|error| ArrowError::ExternalError(Box::new(error)))
     }
+}
+
+/// The generated columns that the query does not yield.
+fn generated(spec: &SilverSpec, selection: &Selection, columns: &[Column]) -> Result<Generated> {
+    let generated = Generated::new(&spec.table, columns, |name| selection.position(name).is_some());
+    generated.map_err(|source| Error::lake("compute generated columns of", &spec.table, source))
 }
 
 /// Creates the table, or opens it when another run was faster.
@@ -319,7 +345,8 @@ pub(crate) fn is_new(table: &Table) -> bool {
 fn check_schema(spec: &SilverSpec, selection: &Selection) -> Result<()> {
     let own = [START_AT, END_AT, POSITION, SEQUENCE];
     let mark = spec.deletes.soft_delete_column.as_deref();
-    let is_own = |column: &Column| own.contains(&column.name.as_str()) || mark == Some(column.name.as_str());
+    let is_generated = |column: &Column| column.generated.is_some() && selection.position(&column.name).is_none();
+    let is_own = |column: &Column| own.contains(&column.name.as_str()) || mark == Some(column.name.as_str()) || is_generated(column);
     let declared: Vec<Column> = spec.schema.iter().filter(|column| !is_own(column)).cloned().collect();
     let mismatches = check_declared(&declared, &selection.columns);
     if mismatches.is_empty() {

@@ -25,7 +25,7 @@ enum Claim {
 
 const OURS: &str = "select value as id, 'ours' as name from generate_series(1000, 1020)";
 
-const TABLES: [(&str, &str, Claim); 27] = [
+const TABLES: [(&str, &str, Claim); 28] = [
     ("deletion vectors", "vectors", Claim::Appended(OURS)),
     ("copy on write", "copied", Claim::Read { feed: true }),
     (
@@ -65,6 +65,7 @@ const TABLES: [(&str, &str, Claim); 27] = [
     ("silver merged into clustering, constraint, in-commit timestamps", "merged_rich", Claim::Merged(", cluster_by: [id]")),
     ("silver merged into v2 checkpoints", "merged_v2", Claim::Merged("")),
     ("silver merged into checkpoints with statistics as structs", "merged_structs", Claim::Merged("")),
+    ("silver merged into generated and default columns", "merged_generated", Claim::Merged("")),
     ("silver merged into columns added and moved", "merged_grown", Claim::Merged("")),
     ("silver merged into a legacy protocol", "merged_legacy", Claim::Merged("")),
     ("column mapping", "mapped", Claim::Refused("column mapping by name")),

@@ -1,11 +1,12 @@
 //! What a table is made with, how it grows, and what needs a full refresh.
 
 use anyhow::{Context as _, Result, ensure};
+use tributary_fault::{Fault as _, FaultClass};
 use tributary_silver_merge::{Error, Options, table_spec};
-use tributary_specs::{Column, DataType, Deletes, MergePolicy, SilverSpec, Status};
+use tributary_specs::{Column, ColumnSelection, DataType, Deletes, IgnoreNullUpdates, MergePolicy, SilverSpec, Status};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
-use crate::world::{SCD2, World, block_on, source, spec, target};
+use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec, target};
 
 fn people(policy: MergePolicy) -> SilverSpec {
     SilverSpec { sequence_by: vec!["at".to_owned()], ..spec("people", &["id"], policy) }
@@ -128,6 +129,113 @@ fn a_declared_schema_is_held_against_the_query() {
         ensure!(names == ["at", "id", "name", "__START_AT", "__END_AT"], "{names:?}");
         ensure!(!table.columns()[1].nullable, "{:?}", table.columns());
         Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_list_that_names_a_column_which_is_nowhere_is_refused() {
+    block_on(async {
+        let world = world_with(&frame!(
+            "id: long | name: string | at: long | _op: string | _position: string\n 1 | a | 1 | create | 000000/01\n 2 | b | 1 | create | 000000/02"
+        ))
+        .await?;
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let people = || people(MergePolicy::ScdType1);
+        let mistaken = [
+            SilverSpec { columns: ColumnSelection::Except(list(&["at", "nmae"])), ..people() },
+            SilverSpec { columns: ColumnSelection::Only(list(&["id", "nmae"])), ..people() },
+            SilverSpec {
+                select: Some("SELECT id, name AS nick, at FROM bronze.people".to_owned()),
+                columns: ColumnSelection::Except(list(&["at", "nmae"])),
+                ..people()
+            },
+        ];
+        for dataset in mistaken {
+            let error = world.run(&dataset).await.expect_err("it must be refused");
+            ensure!(matches!(&error, Error::NoColumn { clause: "columns", column, .. } if column == "nmae"), "{error}");
+            ensure!(error.class() == FaultClass::BadInput, "{error}");
+        }
+        let nulls = SilverSpec { ignore_null_updates: IgnoreNullUpdates::Columns(list(&["name", "nmae"])), ..people() };
+        let error = world.run(&nulls).await.expect_err("it must be refused");
+        ensure!(error.class() == FaultClass::BadInput && error.to_string().contains("`nmae`"), "{error}");
+        ensure!(world.lake.table(&target("people")).await?.is_none());
+        // in any case, and with columns that no table is meant to hold
+        let fine = SilverSpec { columns: ColumnSelection::Except(list(&["AT", "_op", "_position"])), ..people() };
+        world.run(&fine).await?;
+        assert_frames_eq!(world.rows(&target("people"), &["id", "name"]).await?, frame!("id: long | name: string\n 1 | a\n 2 | b"));
+        Ok::<_, anyhow::Error>(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn generated_columns_are_computed_for_new_changed_and_kept_rows() {
+    block_on(async {
+        let first = frame!(
+            "id: long | name: string | at: timestamp | _op: string | _position: string | _unavailable: array<string>
+             1 | a    | 2026-01-01T10:00:00Z | create | 000000/01 | null
+             2 | b    | 2026-01-01T11:00:00Z | create | 000000/02 | null
+             3 | null | null                 | create | 000000/03 | null"
+        );
+        let second = frame!(
+            "id: long | name: string | at: timestamp | _op: string | _position: string | _unavailable: array<string>
+             1 | A    | 2026-01-02T10:00:00Z | update | 000000/04 | null
+             2 | B    | null                 | update | 000000/05 | [\"at\"]
+             4 | d    | 2026-01-04T10:00:00Z | create | 000000/06 | null
+             3 | null | null                 | delete | 000000/07 | null"
+        );
+        for policy in [MergePolicy::ScdType1, SCD2, MergePolicy::Append] {
+            for marks in [true, false] {
+                let world = world_with(&first).await?;
+                let mut day = Column::new("day", DataType::Date);
+                day.generated = Some("CAST(at AS DATE)".to_owned());
+                let dataset = SilverSpec {
+                    schema: vec![
+                        Column::new("id", DataType::Long),
+                        Column::new("name", DataType::String),
+                        Column::new("at", DataType::Timestamp),
+                        day,
+                    ],
+                    partition_by: vec!["day".to_owned()],
+                    properties: crate::world::vectors(marks),
+                    ..spec("people", if policy == MergePolicy::Append { &[] } else { &["id"] }, policy.clone())
+                };
+                world.run(&dataset).await?;
+                world.append(&source("people"), &second).await?;
+                world.run(&dataset).await?;
+                // a row as it is changes nothing
+                world.append(&source("people"), &frame!("id: long | name: string | at: timestamp | _op: string | _position: string | _unavailable: array<string>\n 4 | d | 2026-01-04T10:00:00Z | update | 000000/08 | null")).await?;
+                let report = world.run(&dataset).await?;
+                let rows = world.rows(&target("people"), &["id", "name", "day"]).await?;
+                match policy {
+                    MergePolicy::ScdType1 => {
+                        ensure!(report.rows_inserted + report.rows_updated + report.rows_deleted == 0, "{report:?}");
+                        assert_frames_eq!(
+                            rows,
+                            frame!("id: long | name: string | day: date\n 1 | A | 2026-01-02\n 2 | B | 2026-01-01\n 4 | d | 2026-01-04")
+                        );
+                    }
+                    MergePolicy::Append => ensure!(rows.len() == 7, "{rows:?}"),
+                    _ => {
+                        let expected = frame!(
+                            "id: long | name: string | day: date
+                             1 | a    | 2026-01-01
+                             1 | A    | 2026-01-02
+                             2 | b    | 2026-01-01
+                             2 | B    | 2026-01-01
+                             3 | null | null
+                             4 | d    | 2026-01-04"
+                        );
+                        ensure!(sorted(&rows) == sorted(&expected), "{rows:?}");
+                    }
+                }
+                if policy != MergePolicy::Append {
+                    feed_replays_to_the_table(&world, &target("people")).await?;
+                }
+            }
+        }
+        Ok::<_, anyhow::Error>(())
     })
     .unwrap();
 }

@@ -9,7 +9,7 @@ use tributary_silver_merge::{Error, Options};
 use tributary_specs::{Expectation, ExpectationAction, MergePolicy, NullKeys, SilverSpec, TableName};
 use tributary_testkit::{Controls, FaultyStore, Frame, KillPoints, assert_frames_eq, crash_at, frame};
 
-use crate::world::{SCD2, World, block_on, source, spec, target};
+use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted, source, spec, target};
 
 fn readings() -> Frame {
     frame!(
@@ -107,6 +107,54 @@ fn what_is_set_aside_keeps_its_row_its_rule_and_its_place() {
         world.append(&source("readings"), &frame!("id: long | v: long | at: long | unit: string | _op: string | _position: string\n 5 | -1 | 3 | cm | create | 000000/09")).await?;
         world.run(&dataset(ExpectationAction::Quarantine)).await?;
         ensure!(world.count(&quarantine()).await? == Some(5));
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn rows_that_no_partition_can_hold_are_set_aside_and_the_others_go_on() {
+    block_on(async {
+        for policy in
+            [MergePolicy::Append, MergePolicy::ScdType1, SCD2, MergePolicy::LastWriterWins, MergePolicy::InsertOnly { exact: false }]
+        {
+            for vectors in [true, false] {
+                let world = World::new();
+                let first = frame!(
+                    "id: long | site: string | day: date | v: long | _op: string | _position: string
+                     1 | north | 2026-01-01 | 1 | create | 000000/01
+                     2 | \"\"  | 2026-01-01 | 2 | create | 000000/02
+                     3 | null  | 2026-01-01 | 3 | create | 000000/03"
+                );
+                world.append(&source("sites"), &first).await?;
+                let dataset = SilverSpec {
+                    partition_by: vec!["site".to_owned()],
+                    properties: crate::world::vectors(vectors),
+                    ..spec("sites", if policy == MergePolicy::Append { &[] } else { &["id"] }, policy.clone())
+                };
+                world.run(&dataset).await?;
+                // an update to no site, the row's delete, one of a row that was set aside, and a row like the others
+                let second = frame!(
+                    "id: long | site: string | day: date | v: long | _op: string | _position: string
+                     1 | \"\"  | 2026-01-02 | 4 | update | 000000/04
+                     1 | \"\"  | null | null | delete | 000000/05
+                     2 | \"\"  | null | null | delete | 000000/06
+                     4 | south | 2026-01-02 | 5 | create | 000000/07"
+                );
+                world.append(&source("sites"), &second).await?;
+                let report = world.run(&dataset).await?;
+                ensure!(report.rows_quarantined == 1, "{report:?}");
+                let aside = world.rows(&TableName::new("quarantine", "sites"), &["rule", "position"]).await?;
+                assert_frames_eq!(aside, frame!("rule: string | position: string\n NO_PARTITION | 000000/02\n NO_PARTITION | 000000/04"));
+                let left = sorted(&world.rows(&target("sites"), &["id"]).await?).len();
+                // a history keeps the version that was closed, and what only adds keeps what was deleted
+                let expected = if policy == MergePolicy::ScdType1 { 2 } else { 3 };
+                ensure!(left == expected, "{policy:?}: {left} rows");
+                if policy != MergePolicy::Append {
+                    feed_replays_to_the_table(&world, &target("sites")).await?;
+                }
+            }
+        }
         Ok(())
     })
     .unwrap();
