@@ -1,6 +1,6 @@
 //! The command lines: what `--help` says.
 
-use clap::{Arg, ArgAction, Command, value_parser};
+use clap::{Arg, ArgAction, ArgGroup, Command, value_parser};
 use tributary_config::{Program, arguments};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -27,7 +27,25 @@ pub fn umbrella() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommands([run(), setup(), ddl(), validate(), doctor(), show(), quarantine(), schema(), sql(), demo(), completions(), help()])
+        .subcommands([
+            run(),
+            job(),
+            plan(),
+            graph(),
+            setup(),
+            ddl(),
+            validate(),
+            init(),
+            test(),
+            doctor(),
+            show(),
+            quarantine(),
+            schema(),
+            sql(),
+            demo(),
+            completions(),
+            help(),
+        ])
 }
 
 /// A layer's own binary: the same settings, one layer.
@@ -65,29 +83,126 @@ fn run() -> Command {
              tributary run --stream --metrics-listen 127.0.0.1:9464\n  \
              tributary run --exit-code-if-nothing-new 99 --report report.json\n  \
              tributary run --print-config\n  \
-             tributary run --target dev --pipeline retail       a pipeline of the bundle of this folder or of one around it",
+             tributary run --target dev --pipeline retail       a pipeline of the bundle of this folder or of one around it\n  \
+             tributary run --pipeline dlt_pipelines/retail --conf day=2026-11-30     a folder of SQL files",
         )
-        .arg(variable())
+        .args([variable(), conf(), accept_unprotected()])
         .arg(
-            Arg::new("accept-unprotected")
-                .long("accept-unprotected")
-                .action(ArgAction::SetTrue)
-                .help("Run a pipeline with masks or row filters, which this release does not enforce"),
+            Arg::new("plan")
+                .long("plan")
+                .value_name("FILE")
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("Do exactly what this plan of `tributary plan --out` says, or refuse once it no longer holds"),
         )
         .args(arguments(Program::Run))
 }
 
+fn job() -> Command {
+    let run = Command::new("run")
+        .about("Run a job of the bundle: its tasks in order, with retries, timeouts and parameters")
+        .long_about(
+            "Run a job of the bundle of this folder or of one around it to its end: its tasks in the order that they depend on each \
+             other, with run_if, retries, timeouts and parameters as the bundle says.\n\n\
+             Beyond max_concurrent_runs a run waits where the job has a queue, and is skipped otherwise (exit 75). Pipelines are \
+             drained, also those that go on without end by themselves. Every run is kept in system.lakeflow.job_run_timeline. \
+             E-mails are lines of the log; webhooks whose id is an address are called.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary job run retail_hourly --target prod\n  \
+             tributary job run retail_hourly --param day=2026-11-30 --tasks refresh_gold\n  \
+             tributary sql \"select job_name, result_state from system.lakeflow.job_run_timeline\"",
+        )
+        .arg(Arg::new("name").value_name("NAME").required(true).help("The job's key, or its name"))
+        .arg(pair("param", "Value of a parameter of the job; may be repeated").visible_alias("params"))
+        .arg(
+            Arg::new("tasks")
+                .long("tasks")
+                .visible_alias("only")
+                .value_name("TASK")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("Only these tasks, which then wait for each other only. May be repeated or separated by commas"),
+        )
+        .args([variable(), conf(), accept_unprotected()])
+        .args(arguments(Program::Job));
+    Command::new("job").about("Run jobs of the bundle").subcommand_required(true).arg_required_else_help(true).subcommand(run)
+}
+
+fn accept_unprotected() -> Arg {
+    Arg::new("accept-unprotected")
+        .long("accept-unprotected")
+        .action(ArgAction::SetTrue)
+        .help("Run a pipeline with masks or row filters, which this release does not enforce; every report says what was not protected")
+}
+
 /// A value for a variable of the bundle.
 fn variable() -> Arg {
-    Arg::new("var")
-        .long("var")
+    pair("var", "Value of a variable of the bundle; may be repeated")
+}
+
+/// A value for a name in SQL.
+fn conf() -> Arg {
+    pair("conf", "What ${NAME} stands for in the pipeline's SQL, over its own configuration; may be repeated")
+}
+
+fn pair(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
         .value_name("NAME=VALUE")
         .action(ArgAction::Append)
         .value_parser(|text: &str| match text.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
             _ => Err("expected NAME=VALUE"),
         })
-        .help("Value of a variable of the bundle; may be repeated")
+        .help(help)
+}
+
+fn plan() -> Command {
+    Command::new("plan")
+        .about("Say what a run would create, alter, rewrite, lose and refresh in full; writes nothing")
+        .long_about(
+            "Say what a run would create, alter, rewrite, lose and refresh in full, and what is new in what each dataset reads.\n\n\
+             Writes nothing, and asks nothing but the lake's own store and the folders of file feeds: brokers and record sources are \
+             asked by the run alone. With --out the plan is kept in a file, and `tributary run --plan FILE` does exactly that, or \
+             refuses (exit 2) once tables, files or definitions have moved. Exits 2 where a dataset would stop.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary plan -p pipeline.yml -w data/lake\n  \
+             tributary plan --pipeline retail --target prod --out plan.json && tributary run --pipeline retail --target prod --plan plan.json\n  \
+             tributary plan --only silver.orders --output json",
+        )
+        .args([variable(), conf(), out("FILE", "Keep the plan, a JSON document, in this file")])
+        .args(arguments(Program::Plan))
+}
+
+fn graph() -> Command {
+    Command::new("graph")
+        .about("Draw the pipeline: datasets, flows, and which columns come from which, with the rows of the last run")
+        .long_about(
+            "Draw the pipeline: datasets, flows, and which columns come from which, with the rows of the last run.\n\n\
+             The HTML page stands alone: it opens from a disk and asks nobody for anything. Without --format the ending of --out decides.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary graph -p pipeline.yml\n  \
+             tributary graph --pipeline retail --out graph.html\n  \
+             tributary graph --format dot | dot -Tsvg > graph.svg",
+        )
+        .args([variable(), conf(), out("FILE", "Write it to this file")])
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .value_parser(crate::graph::FORMATS)
+                .help("text, dot for Graphviz, mermaid for Markdown, or an HTML page [default: by the ending of --out, else text]"),
+        )
+        .args(arguments(Program::Graph))
+}
+
+fn out(value: &'static str, help: &'static str) -> Arg {
+    Arg::new("out").long("out").value_name(value).value_parser(value_parser!(std::path::PathBuf)).help(help)
 }
 
 fn setup() -> Command {
@@ -98,6 +213,7 @@ fn setup() -> Command {
              Nothing is changed or dropped. A table whose columns only its first rows can tell is left to its first run.",
         )
         .after_help("Examples:\n  tributary setup -p pipeline.yml -w data/lake\n  tributary setup --layer silver --output json")
+        .args([variable(), conf()])
         .args(arguments(Program::Setup))
 }
 
@@ -106,6 +222,7 @@ fn ddl() -> Command {
         .about("Print a table's CREATE TABLE statement, every name back-quoted")
         .after_help("Examples:\n  tributary ddl silver.orders\n  tributary ddl bronze.orders -w data/lake > orders.sql")
         .arg(Arg::new("table").value_name("TABLE").required(true).help("schema.table"))
+        .args([variable(), conf()])
         .args(arguments(Program::Ddl))
 }
 
@@ -125,6 +242,7 @@ fn validate() -> Command {
              tributary validate                                 the bundle of this folder or of one around it\n  \
              tributary validate --target prod --output json\n  \
              tributary validate dlt_pipelines/retail            SQL files alone\n  \
+             tributary validate --portability                   what Databricks or Spark would not take, or take otherwise\n  \
              tributary validate -p pipeline.yml",
         )
         .arg(
@@ -134,8 +252,83 @@ fn validate() -> Command {
                 .value_parser(value_parser!(std::path::PathBuf))
                 .help("A bundle's folder, or SQL files and folders of them; default: the bundle found from here upward"),
         )
-        .arg(variable())
+        .args([variable(), conf()])
+        .arg(
+            Arg::new("portability")
+                .long("portability")
+                .action(ArgAction::SetTrue)
+                .help("Also list each construct that does not exist, or means something else, on Databricks or in Spark 4.3's pipelines"),
+        )
         .args(arguments(Program::Validate))
+}
+
+fn init() -> Command {
+    Command::new("init")
+        .about("Write a bundle to begin with: a template, or what the first records of a file or topic propose")
+        .long_about(
+            "Write a bundle to begin with: a template, or what the first records of a file or topic propose.\n\n\
+             From records, feeds get the types that hold what is there, and comments say what these cannot tell; each feed gets a silver \
+             table. No file is written over another: those in the way are named, and nothing is written.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary init shop --template retail\n  \
+             tributary init shop --from-file drops/orders.csv\n  \
+             tributary init shop --from-topic shop.public.orders --kafka-bootstrap localhost:9092",
+        )
+        .arg(
+            Arg::new("folder")
+                .value_name("FOLDER")
+                .required(true)
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("Where the bundle is written; made where it is not there"),
+        )
+        .arg(
+            Arg::new("template")
+                .long("template")
+                .value_name("NAME")
+                .value_parser(crate::init::NAMES)
+                .conflicts_with_all(["from_file", "from_topic"])
+                .help("What it begins with [default: empty]"),
+        )
+        .args(samples())
+        .args(arguments(Program::Init))
+}
+
+fn test() -> Command {
+    Command::new("test")
+        .about("Run the tests of datasets: rows that sources have, and rows that a dataset then has")
+        .long_about(
+            "Run the tests of datasets, without a warehouse: each in a lake in memory.\n\n\
+             A file of tests ends in .yml, lies in a folder called `tests` beside the SQL, and is about one silver or gold table:\n\n  \
+             dataset: silver.orders\n  \
+             tests:\n    \
+             - name: the latest change wins\n      \
+             given:\n        \
+             bronze.orders:\n          \
+             - {order_id: 1, status: new}\n          \
+             - {order_id: 1, status: paid}\n      \
+             expect:\n        \
+             - {order_id: 1, status: paid}\n\n\
+             Columns that no expected row names are not looked at. Rows may be in a CSV or JSON lines file that is named instead; `then` is \
+             a list of further runs; `fails` is the code of the error that a run ends with. Exits 0 when every test passes, 1 when one \
+             does not, 2 when a test is wrong or there is none.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary test                                     every test of the bundle of this folder or of one around it\n  \
+             tributary test dlt_pipelines/retail\n  \
+             tributary test dlt_pipelines/retail/tests/silver_orders.yml --output json",
+        )
+        .arg(
+            Arg::new("path")
+                .value_name("PATH")
+                .num_args(0..)
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("Files of tests, and folders in which they are looked for; default: the bundle found from here upward"),
+        )
+        .args([variable(), conf()])
+        .args(arguments(Program::Test))
 }
 
 fn doctor() -> Command {
@@ -148,6 +341,7 @@ fn doctor() -> Command {
              Exits 0 when all is well and 2 when anything failed. It writes one object into the warehouse and deletes it.",
         )
         .after_help("Examples:\n  tributary doctor -p pipeline.yml -w data/lake\n  tributary doctor --output json")
+        .args([variable(), conf()])
         .args(arguments(Program::Doctor))
 }
 
@@ -197,6 +391,13 @@ fn show() -> Command {
                         .conflicts_with("version")
                         .help("Its rows at this instant; without a zone in UTC"),
                 )
+                .args(arguments(Program::Show)),
+        )
+        .subcommand(
+            Command::new("lineage")
+                .about("Where the rows of tables come from, as the last runs kept it; of one table column by column")
+                .after_help("Examples:\n  tributary show lineage\n  tributary show lineage gold.revenue -o json")
+                .arg(Arg::new("table").value_name("TABLE").help("schema.table"))
                 .args(arguments(Program::Show)),
         )
         .subcommand(
@@ -258,11 +459,37 @@ fn requeue() -> Command {
         .arg(Arg::new("feed").value_name("FEED").required(true).help("The feed, or its table"))
         .arg(Arg::new("reason").long("reason").value_name("REASON").help("Only records with this reason"))
         .arg(Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Say what would become rows and write nothing"))
+        .args([variable(), conf(), accept_unprotected()])
         .args(arguments(Program::Requeue))
 }
 
+/// Where first records come from, and how many are looked at.
+fn samples() -> [Arg; 4] {
+    [
+        Arg::new("from_file")
+            .long("from-file")
+            .value_name("FILE")
+            .value_parser(value_parser!(std::path::PathBuf))
+            .conflicts_with("from_topic")
+            .help("A file of records, gzipped or not"),
+        Arg::new("format")
+            .long("format")
+            .value_name("FORMAT")
+            .value_parser(["csv", "jsonl", "kafka_jsonl"])
+            .conflicts_with("from_topic")
+            .help("How the file is cut into records [default: by its name and first line]"),
+        Arg::new("from_topic").long("from-topic").value_name("TOPIC").help("A topic of the cluster at --kafka-bootstrap"),
+        Arg::new("records")
+            .long("records")
+            .short('n')
+            .value_name("COUNT")
+            .default_value("1000")
+            .value_parser(value_parser!(u32).range(1..))
+            .help("How many records are looked at"),
+    ]
+}
+
 fn schema() -> Command {
-    let formats = ["csv", "jsonl", "kafka_jsonl"];
     Command::new("schema")
         .about("Propose how a source's records are declared")
         .subcommand_required(true)
@@ -281,54 +508,56 @@ fn schema() -> Command {
                      tributary schema infer --from-file capture.jsonl.gz >> pipeline.yml\n  \
                      tributary schema infer --from-topic shop.public.orders --kafka-bootstrap localhost:9092",
                 )
-                .arg(
-                    Arg::new("from_file")
-                        .long("from-file")
-                        .value_name("FILE")
-                        .value_parser(value_parser!(std::path::PathBuf))
-                        .required_unless_present("from_topic")
-                        .conflicts_with("from_topic")
-                        .help("A file of records, gzipped or not"),
-                )
-                .arg(
-                    Arg::new("format")
-                        .long("format")
-                        .value_name("FORMAT")
-                        .value_parser(formats)
-                        .conflicts_with("from_topic")
-                        .help("How the file is cut into records [default: by its name and first line]"),
-                )
-                .arg(Arg::new("from_topic").long("from-topic").value_name("TOPIC").help("A topic of the cluster at --kafka-bootstrap"))
-                .arg(
-                    Arg::new("records")
-                        .long("records")
-                        .short('n')
-                        .value_name("COUNT")
-                        .default_value("1000")
-                        .value_parser(value_parser!(u32).range(1..))
-                        .help("How many records are looked at"),
-                )
+                .args(samples())
+                .group(ArgGroup::new("samples").args(["from_file", "from_topic"]).required(true))
                 .args(arguments(Program::Infer)),
         )
 }
 
 fn sql() -> Command {
+    let several = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value).action(ArgAction::Append);
     Command::new("sql")
-        .about("Run one SQL query over the lake")
+        .about("Run SQL over the lake: queries, CREATE, INSERT, MERGE, GRANT, SHOW, DESCRIBE, pipelines; a prompt without any")
         .long_about(
-            "Run one SQL query over the lake, in the Databricks dialect.\n\n\
+            "Run SQL over the lake, in the Databricks dialect: one text, files, the standard input, or a prompt with a history.\n\n\
              Tables are schema.table or catalogue.schema.table, in any case. Earlier versions: FROM t VERSION AS OF 3, \
              FROM t TIMESTAMP AS OF '2024-05-01'. Changes: FROM table_changes('silver.orders', 1, 3). What would mean something \
-             else here than in the dialect is refused by name.",
+             else here than in the dialect is refused by name.\n\n\
+             CREATE CATALOG, SCHEMA, TABLE and FUNCTION, INSERT, UPDATE, DELETE, MERGE INTO, GRANT, REVOKE, SHOW, DESCRIBE, USE and \
+             information_schema are there; docs/reference/statements.md has all. Streaming tables, materialized views and flows that \
+             follow each other run as one pipeline. All statements are read before the first is executed; the first that fails ends it.",
         )
         .after_help(
             "Examples:\n  \
              tributary sql \"select status, count(*) from silver.orders group by status\"\n  \
              tributary sql \"select * from silver.orders version as of 1\" -o csv\n  \
              tributary sql \"select * from table_changes('silver.orders', 0)\"\n  \
+             tributary sql -f setup.sql -f grants.sql\n  \
+             tributary sql \"GRANT SELECT ON TABLE gold.revenue TO \\`analysts\\`\"\n  \
+             tributary sql --destroy bronze.scratch \"DROP TABLE bronze.scratch\"\n  \
              echo \"select 1\" | tributary sql -",
         )
-        .arg(Arg::new("text").value_name("SQL").required(true).help("The query; - reads it from the standard input"))
+        .arg(Arg::new("text").value_name("SQL").help("Statements; - reads the standard input; nothing opens a prompt"))
+        .arg(
+            several("file", "FILE")
+                .short('f')
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("A file of statements; may be repeated, executed in order before SQL"),
+        )
+        .arg(several("destroy", "TABLE").help("A table that DROP TABLE may take away with its history; may be repeated"))
+        .arg(
+            Arg::new("accept-unprotected")
+                .long("accept-unprotected")
+                .action(ArgAction::SetTrue)
+                .help("Record masks and row filters, which this release does not enforce, and run pipelines that have them"),
+        )
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .value_name("NAME")
+                .help("Who types: current_user(), and who granted and created [default: the login]"),
+        )
+        .arg(several("group", "NAME").help("A group they are of, for is_account_group_member; may be repeated"))
         .args(arguments(Program::Sql))
 }
 

@@ -9,7 +9,9 @@ use tributary_config::{Inputs, Loaded, Program, Refusal, load, load_beside_bundl
 use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
-use crate::{command, completions, ddl, demo, doctor, infer, next, page, quarantine, run, setup, show, sql, validate};
+use crate::{
+    command, completions, ddl, demo, doctor, graph, infer, init, job, next, page, plan, quarantine, run, setup, show, sql, test, validate,
+};
 
 /// Runs the umbrella and tells what the shell shall see.
 pub fn umbrella(inputs: &Inputs) -> u8 {
@@ -18,21 +20,28 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("help", matches)) => page::print(matches),
         Some(("demo", matches)) => demonstrate(matches),
         Some(("run", matches)) => beside_bundle(Program::Run, matches, inputs, |loaded, given| run::run(loaded, matches, given)),
-        Some(("setup", matches)) => with_settings(Program::Setup, matches, inputs, setup::setup),
-        Some(("ddl", matches)) => with_settings(Program::Ddl, matches, inputs, |loaded| ddl::ddl(loaded, matches)),
-        Some(("doctor", matches)) => with_settings(Program::Doctor, matches, inputs, |loaded| doctor::doctor(loaded, matches)),
+        Some(("plan", matches)) => looking(Program::Plan, matches, inputs, |loaded, given| plan::plan(loaded, matches, given)),
+        Some(("graph", matches)) => looking(Program::Graph, matches, inputs, |loaded, given| graph::graph(loaded, matches, given)),
+        Some(("job", matches)) => {
+            nested(matches, |_, matches| beside_bundle(Program::Job, matches, inputs, |loaded, given| job::run(loaded, matches, given)))
+        }
+        Some(("setup", matches)) => looking(Program::Setup, matches, inputs, setup::setup),
+        Some(("ddl", matches)) => looking(Program::Ddl, matches, inputs, |loaded, given| ddl::ddl(loaded, matches, given)),
+        Some(("init", matches)) => with_settings(Program::Init, matches, inputs, |loaded| init::init(loaded, matches)),
+        Some(("test", matches)) => beside_bundle(Program::Test, matches, inputs, test::test),
+        Some(("doctor", matches)) => looking(Program::Doctor, matches, inputs, |loaded, given| doctor::doctor(loaded, matches, given)),
         Some(("validate", matches)) => beside_bundle(Program::Validate, matches, inputs, validate::validate),
         Some(("show", matches)) => {
             nested(matches, |name, matches| with_settings(Program::Show, matches, inputs, |loaded| show::show(name, loaded, matches)))
         }
         Some(("quarantine", matches)) => nested(matches, |name, matches| match name {
-            "requeue" => with_settings(Program::Requeue, matches, inputs, |loaded| quarantine::requeue(loaded, matches)),
+            "requeue" => beside_bundle(Program::Requeue, matches, inputs, |loaded, given| quarantine::requeue(loaded, matches, given)),
             _ => with_settings(Program::Quarantine, matches, inputs, |loaded| quarantine::quarantine(name, loaded, matches)),
         }),
         Some(("schema", matches)) => {
             nested(matches, |_, matches| with_settings(Program::Infer, matches, inputs, |loaded| infer::infer(loaded, matches)))
         }
-        Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches)),
+        Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches, inputs)),
         _ => Ok(ExitCode::BadInput.code()),
     })
 }
@@ -70,6 +79,11 @@ fn beside_bundle(program: Program, matches: &ArgMatches, inputs: &Inputs, act: i
     let given = Given::of(matches, inputs);
     let load = if given.is_of_bundle(program) { load_beside_bundle } else { load };
     with_loaded(program, matches, load(program, matches, inputs), |loaded| act(loaded, &given))
+}
+
+/// As [`beside_bundle`] for a command that shows no rows: masks and row filters that are not enforced are no reason to stop it.
+fn looking(program: Program, matches: &ArgMatches, inputs: &Inputs, act: impl FnOnce(&Loaded, &Given) -> Outcome) -> Outcome {
+    beside_bundle(program, matches, inputs, |loaded, given| act(loaded, &given.showing_no_rows()))
 }
 
 /// Resolves the settings, says their warnings, and acts unless only the settings were asked for.

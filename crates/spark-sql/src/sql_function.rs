@@ -87,13 +87,15 @@ impl SqlFunction {
 
     /// The expression, cast to what is returned, at the place it stood.
     fn text(&self) -> String {
-        let Some(returns) = &self.returns else { return self.body.clone() };
-        let (before, after) = ("CAST((", format!("\n) AS {})", type_name(returns)));
-        let Some((line, column)) = self.body_span else { return format!("{before}{}{after}", self.body) };
+        let (before, after) = match &self.returns {
+            Some(returns) => ("CAST((", format!("\n) AS {})", type_name(returns))),
+            None => ("", String::new()),
+        };
+        let (line, column) = self.body_span.unwrap_or((1, 1));
         let (lines, blanks) = (usize::try_from(line).unwrap_or(1) - 1, usize::try_from(column).unwrap_or(1) - 1);
-        let head = match (lines, blanks.checked_sub(before.len())) {
-            (0, blanks) => format!("{}{before}", " ".repeat(blanks.unwrap_or_default())),
-            (lines, _) => format!("{}{before}\n{}", "\n".repeat(lines - 1), " ".repeat(blanks)),
+        let head = match lines {
+            0 => format!("{}{before}", " ".repeat(blanks.saturating_sub(before.len()))),
+            lines => format!("{}{before}\n{}", "\n".repeat(lines - 1), " ".repeat(blanks)),
         };
         format!("{head}{}{after}", self.body)
     }

@@ -3,8 +3,15 @@
 mod bundle;
 mod captures;
 mod commands;
+mod datasets;
 mod doctor;
+mod flows;
 mod infer;
+mod init;
+mod job;
+mod lakeflow;
 mod memory;
+mod plan;
 mod scrape;
+mod statements;
 mod stream;
