@@ -10,7 +10,8 @@ const TEMPLATES: [&str; 3] = ["retail", "gym", "lakeflow"];
 fn main() -> io::Result<()> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?);
-    let pages = files(&repository.join("docs/runbooks"), &["md"])?.into_iter().filter(|page| page.file_stem().is_some_and(|stem| stem != "README"));
+    let pages =
+        files(&repository.join("docs/runbooks"), &["md"])?.into_iter().filter(|page| page.file_stem().is_some_and(|stem| stem != "README"));
     let entries = pages.filter_map(|page| Some(entry(page.file_stem()?.to_str()?, &page)));
     fs::write(out.join("pages.rs"), format!("&[\n{}]\n", entries.collect::<String>()))?;
     let mut templates = String::new();
@@ -24,6 +25,9 @@ fn main() -> io::Result<()> {
         let sql = repository.join("dlt_pipelines").join(name);
         found.extend(files(&sql, &["sql"])?);
         found.extend(files(&sql.join("tests"), &["csv", "jsonl", "yml"])?);
+        for feed in folders(&sql.join("data"))? {
+            found.extend(files(&feed, &["jsonl"])?);
+        }
         let entries = found.iter().filter_map(|file| Some(entry(file.strip_prefix(&repository).ok()?.to_str()?, file)));
         templates.push_str(&format!("(\"{name}\", &[\n{}]),\n", entries.collect::<String>()));
     }
@@ -51,4 +55,16 @@ fn files(folder: &Path, endings: &[&str]) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Folders of a folder, in the order of their names; none where it is missing.
+fn folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut folders: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    Ok(folders)
 }

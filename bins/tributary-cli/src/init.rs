@@ -54,12 +54,16 @@ fn name_of(folder: &Path) -> Result<String, Failure> {
     let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' };
     let name: String = last.chars().map(plain).collect();
     let name = name.trim_matches('_').to_owned();
-    Ok(if name.starts_with(|first: char| first.is_ascii_alphabetic()) { name } else { format!("bundle_{name}").trim_end_matches('_').to_owned() })
+    Ok(if name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        name
+    } else {
+        format!("bundle_{name}").trim_end_matches('_').to_owned()
+    })
 }
 
 /// The repository's root file under another name.
 fn root(name: &str) -> String {
-    let after_comment = ROOT.find("bundle:").map_or(ROOT, |begin| &ROOT[begin..]);
+    let after_comment = ROOT.find("\nbundle:").map_or(ROOT, |before| &ROOT[before + 1..]);
     let text = after_comment.replacen("name: tributary", &format!("name: {name}"), 1);
     format!("# An asset bundle: `tributary validate` checks it, `tributary run --pipeline KEY` runs one of its pipelines.\n{text}")
 }
@@ -143,7 +147,7 @@ mod tests {
     #[test]
     fn the_root_file_of_a_bundle_is_this_repositorys_under_another_name() {
         let text = root("shop");
-        assert!(text.contains("bundle:\n  name: shop\n") && !text.contains("name: tributary"), "{text}");
+        assert!(text.contains("KEY` runs one of its pipelines.\nbundle:\n  name: shop\n") && !text.contains("name: tributary"), "{text}");
         assert!(ROOT.ends_with(text.rsplit_once("name: shop").map_or("", |(_, rest)| rest)), "{text}");
     }
 

@@ -111,7 +111,8 @@ impl Trials {
     }
 
     /// What a table of the pipeline, or one that something else makes, holds; columns that nothing declares are taken from `seen`.
-    fn spec(&self, table: &TableName, seen: &[Column]) -> Result<TableSpec, Error> {
+    /// A new name that is nearly a declared one is taken for a mistake, unless `types` has it.
+    fn spec(&self, table: &TableName, seen: &[Column], types: &[Column]) -> Result<TableSpec, Error> {
         let known = self.specs.get(table);
         if let Some(known) = known.filter(|_| !self.growing.contains(table)) {
             return Ok(known.clone());
@@ -120,7 +121,9 @@ impl Trials {
         let mut columns = declared.unwrap_or_default().to_vec();
         let is_new = |column: &&Column| {
             let is_it = |other: &Column| other.name.eq_ignore_ascii_case(&column.name);
-            !(columns.iter().any(is_it) || self.feed(table).is_some() && column.name.starts_with('_'))
+            let of_ours = self.feed(table).is_some() && column.name.starts_with('_');
+            let misspelt = nearest(&column.name, columns.iter().map(|known| known.name.as_str())).is_some();
+            !columns.iter().any(is_it) && !of_ours && (!misspelt || types.iter().any(is_it))
         };
         let new: Vec<Column> = seen.iter().filter(is_new).cloned().collect();
         columns.extend(new);
@@ -179,7 +182,7 @@ impl Trial {
         let named: TableName = table.parse().map_err(|_| refused(table, "its name is not schema.table"))?;
         let known = |other: &&TableName| other.same_without_case(&named);
         let table = self.sources.iter().chain(self.trials.specs.keys()).find(known).cloned().unwrap_or(named);
-        let spec = self.trials.spec(&table, &seen(&table, rows, types)?)?;
+        let spec = self.trials.spec(&table, &seen(&table, rows, types)?, types)?;
         if spec.columns.is_empty() {
             return Err(refused(&table.to_string(), "nothing says which columns it has"));
         }

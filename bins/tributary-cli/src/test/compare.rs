@@ -64,7 +64,8 @@ pub async fn compare(lake: &Lake, table: &str, expected: &[GivenRow], keys: &[St
     let named = |field: &Field| expected.iter().any(|row| row.keys().any(|name| name.eq_ignore_ascii_case(field.name())));
     let at: Vec<usize> = (0..schema.fields().len()).filter(|at| expected.is_empty() || named(schema.field(*at))).collect();
     let columns: Vec<String> = at.iter().map(|at| schema.field(*at).name().clone()).collect();
-    let batches: Vec<RecordBatch> = found.scan().await?.try_collect().await.map_err(tributary::arrow::error::ArrowError::from).map_err(Error::Rows)?;
+    let batches: Vec<RecordBatch> =
+        found.scan().await?.try_collect().await.map_err(tributary::arrow::error::ArrowError::from).map_err(Error::Rows)?;
     let mut actual = Vec::new();
     for batch in &batches {
         actual.extend(rows(batch, &at)?);

@@ -113,7 +113,8 @@ impl Projects<'_> {
             made.into_iter().any(|made| made.table.to_string().eq_ignore_ascii_case(dataset))
         };
         // of several pipelines with such a dataset it is the one whose SQL lies beside the tests
-        let lies_beside = |pipeline: &&tributary_bundle::Pipeline| pipeline.files.iter().any(|sql| root.join(sql).parent() == Some(&beside));
+        let lies_beside =
+            |pipeline: &&tributary_bundle::Pipeline| pipeline.files.iter().any(|sql| root.join(sql).parent() == Some(&beside));
         let found = pipelines.values().filter(makes).find(lies_beside).or_else(|| pipelines.values().find(makes)).ok_or_else(none)?;
         let at = (root.clone(), found.key.clone());
         if let Some(trials) = self.trials.get(&at) {

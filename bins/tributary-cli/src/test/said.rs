@@ -115,7 +115,9 @@ fn as_json(said: &Said) -> Json {
 }
 
 fn difference_as_json(difference: &Difference) -> Json {
-    let row = |row: &Cells| -> Json { difference.columns.iter().cloned().zip(row.iter().map(|cell| json!(cell))).collect::<serde_json::Map<_, _>>().into() };
+    let row = |row: &Cells| -> Json {
+        difference.columns.iter().cloned().zip(row.iter().map(|cell| json!(cell))).collect::<serde_json::Map<_, _>>().into()
+    };
     let changed = difference.changed.iter().map(|changed| {
         let key: serde_json::Map<String, Json> = changed.key.iter().map(|(column, cell)| (column.clone(), json!(cell))).collect();
         let cells = changed.cells.iter().map(|(column, found, expected)| json!({"column": column, "found": found, "expected": expected}));

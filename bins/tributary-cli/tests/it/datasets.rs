@@ -34,7 +34,9 @@ fn shop() -> Shop {
 fn the_datasets_of_this_repository_pass_their_tests() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let said = Shop::new().says(0, &["test", root.join("dlt_pipelines").to_str().unwrap()]);
-    for dataset in ["silver.orders", "silver.customers", "silver.inventory", "gold.daily_revenue", "gold.low_stock", "gold.customer_activity"] {
+    for dataset in
+        ["silver.orders", "silver.customers", "silver.inventory", "gold.daily_revenue", "gold.low_stock", "gold.customer_activity"]
+    {
         assert!(said.contains(&format!("ok    {dataset}: ")), "{said}");
     }
     assert!(said.contains(", 0 failed, "), "{said}");
@@ -89,10 +91,19 @@ fn a_test_that_is_wrong_or_is_not_there_exits_2() {
     assert!(said.contains("error[CL0030]: no tests at data\n"), "{said}");
     shop.says(2, &["test", "nowhere"]);
     for (tests, says) in [
-        ("dataset: silver.orders\ntests:\n  - {name: a, given: {bronze.orders: [{idd: 1}]}, expect: []}\n", "there is no column \"idd\"; did you mean \"id\"?"),
-        ("dataset: silver.orders\ntests:\n  - {name: a, given: {bronze.orders: [{id: x}]}, expect: []}\n", "rows of `bronze.orders`: row 1: "),
+        (
+            "dataset: silver.orders\ntests:\n  - {name: a, given: {bronze.orders: [{idd: 1}]}, expect: []}\n",
+            "there is no column \"idd\"; did you mean \"id\"?",
+        ),
+        (
+            "dataset: silver.orders\ntests:\n  - {name: a, given: {bronze.orders: [{id: x}]}, expect: []}\n",
+            "rows of `bronze.orders`: row 1: ",
+        ),
         ("dataset: silver.orders\ntests:\n  - {name: a, expect: [{stat: x}]}\n", "there is no column \"stat\""),
-        ("dataset: silver.order\ntests:\n  - {name: a, expect: []}\n", "error[CL0031]: sql/tests/orders.yml is about silver.order, which no pipeline"),
+        (
+            "dataset: silver.order\ntests:\n  - {name: a, expect: []}\n",
+            "error[CL0031]: sql/tests/orders.yml is about silver.order, which no pipeline",
+        ),
         ("dataset: silver.orders\ntest: []\n", "orders.yml:2:1: there is no key \"test\" in the root; did you mean \"tests\"?"),
     ] {
         shop.write("sql/tests/orders.yml", tests);
@@ -108,11 +119,14 @@ fn what_is_otherwise_elsewhere_is_listed_with_its_place() {
     let shop = shop();
     let said = shop.says(0, &["validate", "sql", "--portability"]);
     assert!(
-        said.contains("sql/orders.sql:1:52: Spark 4.3: CONSTRAINT … EXPECT of silver.orders is not there: pipelines have no rules there"),
+        said.contains("sql/orders.sql:1:50: Spark 4.3: CONSTRAINT … EXPECT of silver.orders is not there: pipelines have no rules there"),
         "{said}"
     );
     assert!(said.contains("sql/bronze.sql:2:25: Spark 4.3: read_files of bronze.orders is not there: "), "{said}");
-    assert!(said.contains("sql/orders.sql:2:82: Databricks: AUTO CDC over a change feed without APPLY AS DELETE WHEN is otherwise: "), "{said}");
+    assert!(
+        said.contains("sql/orders.sql:2:78: Databricks: AUTO CDC over a change feed without APPLY AS DELETE WHEN is otherwise: "),
+        "{said}"
+    );
     assert!(said.contains("\nSpark 4.3: 2 not there, "), "{said}");
     let json: Value = serde_json::from_str(&shop.says(0, &["validate", "sql", "--portability", "-o", "json"])).unwrap();
     let of = |rule: &str| json["portability"].as_array().unwrap().iter().filter(|told| told["rule"] == rule).count();
