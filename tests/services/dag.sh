@@ -18,7 +18,7 @@ airflow db migrate > "$work/migrate.log" 2>&1 || { tail -20 "$work/migrate.log";
 
 # The recorded events in two parts, the second dropped before the second run.
 fixtures="$root/tests/fixtures/debezium"
-export TRIBUTARY_PIPELINE="$root/pipelines/retail.yml" TRIBUTARY_BASE_DATA_PATH="$work/raw" TRIBUTARY_WAREHOUSE="$work/lake"
+export TRIBUTARY_PIPELINE="$root/dlt_pipelines/retail" TRIBUTARY_BASE_DATA_PATH="$work/raw" TRIBUTARY_WAREHOUSE="$work/lake"
 mkdir -p "$work/raw/shop" "$work/raw/depot"
 cp "$fixtures"/mysql-json-schema.jsonl* "$work/raw/depot/"
 gunzip -c "$fixtures/postgres-big-workload.jsonl.gz" > "$work/all.jsonl"

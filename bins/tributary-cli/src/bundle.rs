@@ -10,23 +10,27 @@ use tributary::{ExitCode, Pipeline};
 use tributary_bundle::{Loaded as Read, Options, find, load_sql, load_with};
 use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
 
-use crate::failure::{Failure, Outcome};
-use crate::{opened, start};
+use crate::failure::{Error, Failure, Outcome};
+use crate::{opened, portability, start};
 
 /// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
 const NOT_RUN: &str = "BU0043";
 
 /// What the command line and the environment say of bundles.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Given {
     paths: Vec<PathBuf>,
     /// What `--pipeline` names on the command line.
     pipelines: Vec<PathBuf>,
     variables: BTreeMap<String, String>,
+    /// What `${name}` stands for in SQL.
+    conf: BTreeMap<String, String>,
     environment: BTreeMap<String, String>,
     user: Option<String>,
     /// Whether masks and row filters that are not enforced are no reason to stop.
     accept_unprotected: bool,
+    /// Whether it is asked what is not the same elsewhere.
+    portability: bool,
     /// The bundle around the working folder.
     around: Option<PathBuf>,
 }
@@ -43,26 +47,49 @@ impl Given {
             Some((name.to_owned(), value.to_str()?.to_owned()))
         });
         let paths = matches.try_get_many::<PathBuf>("path").ok().flatten();
-        let given = matches.try_get_many::<(String, String)>("var").ok().flatten();
+        let pairs = |name: &str| {
+            let given = matches.try_get_many::<(String, String)>(name).ok().flatten();
+            given.into_iter().flatten().cloned().collect()
+        };
         let pipelines = matches.try_get_raw("pipeline").ok().flatten();
         Self {
             paths: paths.into_iter().flatten().cloned().collect(),
             pipelines: pipelines.into_iter().flatten().map(PathBuf::from).collect(),
-            variables: given.into_iter().flatten().cloned().collect(),
+            variables: pairs("var"),
+            conf: pairs("conf"),
             environment: variables.collect(),
             user: environment("USER").or_else(|| environment("LOGNAME")),
             accept_unprotected: matches.try_get_one("accept-unprotected").ok().flatten().copied().unwrap_or_default(),
+            portability: matches.try_get_one("portability").ok().flatten().copied().unwrap_or_default(),
             around: around(&inputs.folder),
         }
+    }
+
+    /// The same for a command that shows no rows: what masks and row filters hide is not seen by it.
+    pub fn showing_no_rows(&self) -> Self {
+        Self { accept_unprotected: true, ..self.clone() }
     }
 
     /// Whether a target is the bundle's to know.
     pub fn is_of_bundle(&self, program: Program) -> bool {
         match program {
             Program::Validate => !self.paths.is_empty() || (self.around.is_some() && self.pipelines.is_empty()),
-            Program::Run => self.around.is_some() && matches!(self.pipelines.as_slice(), [one] if is_key(one)),
+            Program::Job => self.around.is_some(),
+            Program::Run | Program::Plan | Program::Graph | Program::Setup | Program::Ddl | Program::Doctor | Program::Requeue => {
+                self.around.is_some() && matches!(self.pipelines.as_slice(), [one] if is_key(one))
+            }
             _ => false,
         }
+    }
+
+    /// Whether masks and row filters that are not enforced are no reason to stop.
+    pub fn accepts_unprotected(&self) -> bool {
+        self.accept_unprotected
+    }
+
+    /// As whom texts are run: as somebody says, else as whoever started the program.
+    pub fn user_of(&self, run_as: Option<&str>) -> Option<String> {
+        run_as.or(self.user.as_deref()).map(str::to_owned)
     }
 
     /// What `validate` looks at, unless it is a pipeline file.
@@ -70,15 +97,49 @@ impl Given {
         match (&self.around, loaded.origin("pipeline")) {
             _ if !self.paths.is_empty() => Some(self.paths.clone()),
             (Some(around), Origin::Default) => Some(vec![around.clone()]),
-            _ => None,
+            (_, Origin::Default) => None,
+            (around, _) => match loaded.settings.pipeline.as_slice() {
+                paths if !paths.is_empty() && paths.iter().all(|path| path.is_dir() || is_sql(path)) => Some(paths.to_vec()),
+                [key] if is_key(key) => around.clone().map(|around| vec![around]),
+                _ => None,
+            },
         }
     }
 
-    fn options(&self, settings: &Settings) -> Options {
+    /// Whether it is asked what is not the same elsewhere.
+    pub fn asks_portability(&self) -> bool {
+        self.portability
+    }
+
+    /// The paths of the command line.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The bundle around the working folder.
+    pub fn around(&self) -> Option<&PathBuf> {
+        self.around.as_ref()
+    }
+
+    /// Who types the command.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// What the command line says that names in SQL files alone stand for.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        let mut parameters = self.variables.clone();
+        parameters.extend(self.conf.clone());
+        parameters
+    }
+
+    /// What a bundle is read with.
+    pub fn options(&self, settings: &Settings) -> Options {
         let plain = Options::default();
         Options {
             target: settings.target.as_ref().map(|target| target.as_str().to_owned()),
             variables: self.variables.clone(),
+            parameters: self.conf.clone(),
             environment: self.environment.clone(),
             user: self.user.clone().unwrap_or(plain.user),
             force: plain.force,
@@ -105,9 +166,9 @@ pub fn validate(settings: &Settings, given: &Given, paths: &[PathBuf]) -> Outcom
     let options = given.options(settings);
     let mut reads: Vec<Read> = bundles.into_iter().map(|path| load_with(path, &options)).collect();
     if !sql.is_empty() {
-        reads.push(load_sql(&sql.into_iter().cloned().collect::<Vec<_>>(), &given.variables));
+        reads.push(load_sql(&sql.into_iter().cloned().collect::<Vec<_>>(), &given.parameters()));
     }
-    let text = if settings.output == Output::Json { as_json(&reads) } else { as_text(&reads) };
+    let text = if settings.output == Output::Json { as_json(&reads, given.portability) } else { as_text(&reads, given.portability) };
     start::print(&text)?;
     let sound = reads.iter().all(Read::is_sound);
     Ok(if sound { ExitCode::Done.code() } else { ExitCode::BadInput.code() })
@@ -117,12 +178,12 @@ fn is_sql(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"))
 }
 
-fn as_json(reads: &[Read]) -> String {
+fn as_json(reads: &[Read], portability: bool) -> String {
     let each = |of: &dyn Fn(&Read) -> serde_json::Value| -> Vec<serde_json::Value> {
         reads.iter().flat_map(|read| of(read).as_array().cloned().unwrap_or_default()).collect()
     };
     let bundles = reads.iter().filter(|read| !read.bundle.target.is_empty());
-    let value = json!({
+    let mut value = json!({
         "bundles": bundles.map(|read| json!({"name": read.bundle.name, "target": read.bundle.target, "mode": read.bundle.mode})).collect::<Vec<_>>(),
         "datasets": each(&|read| json!(read.bundle.datasets)),
         "pipelines": each(&|read| json!(read.bundle.pipelines.values().collect::<Vec<_>>())),
@@ -132,6 +193,9 @@ fn as_json(reads: &[Read]) -> String {
         "notes": each(&|read| json!(read.notes)),
         "errors": errors(reads),
     });
+    if portability {
+        value["portability"] = portability::as_json(reads);
+    }
     format!("{value:#}\n")
 }
 
@@ -139,7 +203,7 @@ fn errors(reads: &[Read]) -> usize {
     reads.iter().flat_map(|read| &read.faults).filter(|fault| fault.is_error()).count()
 }
 
-fn as_text(reads: &[Read]) -> String {
+fn as_text(reads: &[Read], portability: bool) -> String {
     let mut text = String::new();
     for read in reads {
         for dataset in &read.bundle.datasets {
@@ -152,6 +216,9 @@ fn as_text(reads: &[Read]) -> String {
         for fault in &read.faults {
             let _ = writeln!(text, "{fault}");
         }
+    }
+    if portability {
+        text.push_str(&portability::as_text(reads));
     }
     let count = |of: &dyn Fn(&Read) -> usize| reads.iter().map(of).sum::<usize>();
     let warnings = count(&|read| read.faults.len()) - errors(reads);
@@ -177,32 +244,71 @@ pub struct Opened {
     pub pipeline: Pipeline,
 }
 
-/// The pipeline of the settings: of files, or where `--pipeline` is a word and no file, of the bundle around the working folder.
+/// The pipeline of the settings: by its key in the bundle around the working folder, of SQL files and folders of them, or of YAML files.
 pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
-    let settings = loaded.settings.clone();
-    let (Some(around), [key]) = (&given.around, settings.pipeline.as_slice()) else {
-        let pipeline = opened::pipeline(&settings)?;
-        return Ok(Opened { settings, pipeline });
-    };
-    if !is_key(key) {
-        let pipeline = opened::pipeline(&settings)?;
-        return Ok(Opened { settings, pipeline });
+    let settings = &loaded.settings;
+    if let (Some(around), [key]) = (&given.around, settings.pipeline.as_slice())
+        && is_key(key)
+    {
+        let read = load_with(around, &given.options(settings));
+        let has_it = read.bundle.pipeline(&key.to_string_lossy()).is_ok();
+        if has_it || !key.is_dir() {
+            return of_read(&read, &key.to_string_lossy(), loaded, given);
+        }
     }
-    let read = load_with(around, &given.options(&settings));
-    let pipeline = read.bundle.pipeline(&key.to_string_lossy());
+    let is_of_sql = |path: &PathBuf| path.is_dir() || is_sql(path);
+    let (sql, yaml): (Vec<&PathBuf>, Vec<&PathBuf>) = settings.pipeline.iter().partition(|path| is_of_sql(path));
+    match (sql.first(), yaml.first()) {
+        (Some(sql), Some(yaml)) => Err(Error::SqlAndYaml { sql: (*sql).clone(), yaml: (*yaml).clone() }.into()),
+        (Some(_), None) => {
+            let read = load_sql(&settings.pipeline, &given.parameters());
+            let key = read.bundle.pipelines.keys().next().cloned().unwrap_or_default();
+            of_read(&read, &key, loaded, given)
+        }
+        (None, _) => {
+            let pipeline = opened::pipeline(settings)?;
+            Ok(Opened { settings: settings.clone(), pipeline: run_as(pipeline, given.user.as_deref()) })
+        }
+    }
+}
+
+/// A pipeline of what was read, if nothing in it is a mistake.
+pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
+    let settings = &loaded.settings;
+    let found = read.bundle.pipeline(key);
     if !read.is_sound() {
-        return Err(faults(&read));
+        return Err(faults(read));
     }
-    let found = pipeline?;
+    let found = found?;
     if !found.unprotected.is_empty() && !given.accept_unprotected {
-        let next = format!("tributary run --pipeline {} --accept-unprotected", key.display());
+        let next = format!("{} --accept-unprotected", again(loaded));
         return Err(Failure::of_all(
             found.unprotected.iter().map(|hidden| refused(NOT_RUN, &hidden.file, (hidden.line, hidden.column), &hidden.message, &next)),
         ));
     }
-    let spec = found.spec.clone().unwrap_or_default();
-    let pipeline = opened::in_schema_of(&settings, Pipeline::from_spec(spec)?)?;
+    let hidden = found.unprotected.iter().map(|clause| {
+        let what = clause.message.split(':').next().unwrap_or_default();
+        format!("{what} ({}:{}:{})", clause.file, clause.line, clause.column)
+    });
+    let pipeline = opened::in_schema_of(settings, Pipeline::from_spec(found.spec.clone().unwrap_or_default())?)?;
+    let pipeline = run_as(pipeline.with_unprotected(hidden), given.user_of(found.run_as.as_deref()).as_deref());
     Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline })
+}
+
+/// The command that was typed, as far as the pipeline goes.
+fn again(loaded: &Loaded) -> String {
+    let named = loaded.settings.pipeline.iter().map(|path| format!(" --pipeline {}", path.display()));
+    match loaded.program {
+        Program::Run => format!("tributary run{}", named.collect::<String>()),
+        other => other.command().to_owned(),
+    }
+}
+
+fn run_as(pipeline: Pipeline, user: Option<&str>) -> Pipeline {
+    match user {
+        Some(user) => pipeline.run_as(user),
+        None => pipeline,
+    }
 }
 
 /// The catalogue and the mode of the pipeline, where the settings do not say otherwise.
@@ -218,7 +324,7 @@ fn with_catalogue(loaded: &Loaded, mut settings: Settings, pipeline: &tributary_
 }
 
 /// Every error of a bundle as one failure.
-fn faults(read: &Read) -> Failure {
+pub fn faults(read: &Read) -> Failure {
     let errors = read.faults.iter().filter(|fault| fault.is_error());
     Failure::of_all(errors.map(|fault| refused(fault.code, &fault.file, (fault.line, fault.column), &fault.message, "tributary validate")))
 }

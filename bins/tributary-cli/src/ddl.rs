@@ -2,19 +2,21 @@
 
 use clap::ArgMatches;
 use tributary::{Lake, Layer, OpenOptions, TableName, sql};
-use tributary_config::{Loaded, Settings};
+use tributary_config::Loaded;
 
+use crate::bundle::{Given, Opened};
 use crate::failure::{Error, Failure, Outcome};
-use crate::{opened, start};
+use crate::{bundle, opened, start};
 
 /// Prints the statements that make a table: as it is in the lake, else as the pipeline declares it.
-pub fn ddl(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
+pub fn ddl(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let name = matches.get_one::<String>("table").cloned().unwrap_or_default();
-    let text = start::block_on(statements(&loaded.settings, &name))?;
+    let text = start::block_on(statements(loaded, given, &name))?;
     start::print(&text)
 }
 
-async fn statements(settings: &Settings, name: &str) -> Result<String, Failure> {
+async fn statements(loaded: &Loaded, given: &Given, name: &str) -> Result<String, Failure> {
+    let settings = &loaded.settings;
     let unknown = || Failure::from(Error::NoDefinition { table: name.to_owned() });
     // a declaration needs no lake; this one is empty and gone when the command has ended
     let empty = || Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() });
@@ -28,8 +30,8 @@ async fn statements(settings: &Settings, name: &str) -> Result<String, Failure> 
         Err(error) => return Err(error.into()),
     }
     let table: TableName = name.parse().map_err(|_| unknown())?;
-    let pipeline = match opened::pipeline(settings) {
-        Ok(pipeline) => pipeline,
+    let Opened { settings, pipeline } = match bundle::open(loaded, given) {
+        Ok(opened) => opened,
         // nobody named the pipeline that could have told
         Err(failure) if failure.code == "CL0001" => return Err(unknown()),
         Err(failure) => return Err(failure),

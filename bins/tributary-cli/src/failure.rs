@@ -19,6 +19,93 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// CL0019. `--pipeline` names SQL and YAML: a pipeline is of one or the other. What both should hold stands together in a bundle,
+    /// whose feeds are YAML and whose pipelines are SQL.
+    #[error("a pipeline is SQL or YAML, and {} is SQL and {} is not", sql.display(), yaml.display())]
+    SqlAndYaml {
+        /// A path of SQL.
+        sql: PathBuf,
+        /// A path of something else.
+        yaml: PathBuf,
+    },
+    /// CL0030. `--plan` names a file that is no plan. `tributary plan --out FILE` writes one.
+    #[error("{} is no plan", file.display())]
+    PlanFile {
+        /// As it was named.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// CL0031. A plan is for a run that ends: with `--stream` a run goes on after everything planned is done. Leave one of them away.
+    #[error("--plan is for a run that ends, and --stream goes on")]
+    PlanOfStream,
+    /// CL0032. `--openlineage-url` is no address of HTTP.
+    #[error("`{url}` is no address that OpenLineage events can be sent to: it begins with http:// or https://")]
+    OpenLineageUrl {
+        /// Without what it may carry in secret.
+        url: String,
+    },
+    /// CL0020. `--tasks` names a task that the job does not have.
+    #[error("job {job} has no task {name:?}{}", nearest.as_ref().map(|near| format!(", nearest is {near:?}")).unwrap_or_default())]
+    NoTask {
+        /// The job.
+        job: String,
+        /// As it was given.
+        name: String,
+        /// The nearest task.
+        nearest: Option<String>,
+    },
+    /// CL0021. A parameter is given that the job does not declare.
+    #[error("job {job} has no parameter {name:?}{}", nearest.as_ref().map(|near| format!(", nearest is {near:?}")).unwrap_or_default())]
+    NoParameter {
+        /// The job.
+        job: String,
+        /// As it was given.
+        name: String,
+        /// The nearest parameter.
+        nearest: Option<String>,
+    },
+    /// CL0022. A task of a job cannot be done as it stands: it is of a kind that is not run here, or one of its `{{…}}` is not known.
+    #[error("{reason}")]
+    Task {
+        /// Which, and why.
+        reason: String,
+    },
+    /// CL0030. `tributary test` found no file of tests where it looked: files ending in `.yml` in folders called `tests`.
+    #[error("no tests at {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    NoTests {
+        /// Where it looked.
+        paths: Vec<PathBuf>,
+    },
+    /// CL0031. A file of tests is about a dataset that neither the bundle around it nor the SQL beside its folder makes as a silver or
+    /// gold table.
+    #[error("{} is about {dataset}, which no pipeline around it makes", file.display())]
+    NotInPipeline {
+        /// The file of tests.
+        file: PathBuf,
+        /// The dataset.
+        dataset: String,
+    },
+    /// CL0032. A file of rows that a test names cannot be read.
+    #[error("the rows of {} cannot be read: {reason}", file.display())]
+    TestRows {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// CL0033. `tributary init` writes no file over another. Name another folder, or move these files away.
+    #[error("in {} these files are in the way: {}", folder.display(), files.join(", "))]
+    InTheWay {
+        /// The folder.
+        folder: PathBuf,
+        /// The files, from the folder on.
+        files: Vec<String>,
+    },
+    /// CL0034. What is portable is asked of SQL and bundles; a pipeline in YAML is a form of this program alone.
+    #[error("--portability looks at SQL and bundles, and the pipeline is YAML")]
+    NothingPortable,
     /// CL0002. `--db-name` puts every layer into one schema, and two datasets of the pipeline would then have one name.
     /// Rename one of them, or leave `--db-name` away.
     #[error("with --db-name {schema} both `{first}` and `{second}` would be `{schema}.{name}`")]
@@ -157,7 +244,19 @@ impl Fault for Error {
             Self::Io { .. } | Self::Demo { .. } => FaultClass::Transient,
             Self::Rows(_) => FaultClass::Bug,
             Self::PipelineFile { .. }
+            | Self::PlanFile { .. }
+            | Self::PlanOfStream
+            | Self::OpenLineageUrl { .. }
+            | Self::SqlAndYaml { .. }
+            | Self::NoTests { .. }
+            | Self::NotInPipeline { .. }
+            | Self::TestRows { .. }
+            | Self::InTheWay { .. }
+            | Self::NothingPortable
             | Self::SameName { .. }
+            | Self::NoTask { .. }
+            | Self::NoParameter { .. }
+            | Self::Task { .. }
             | Self::NoDataset { .. }
             | Self::RowsOfRules { .. }
             | Self::NoDefinition { .. }
@@ -177,6 +276,9 @@ impl Fault for Error {
     fn code(&self) -> FaultCode {
         FaultCode(match self {
             Self::PipelineFile { .. } => "CL0001",
+            Self::PlanFile { .. } => "CL0030",
+            Self::PlanOfStream => "CL0031",
+            Self::OpenLineageUrl { .. } => "CL0032",
             Self::SameName { .. } => "CL0002",
             Self::NoDataset { .. } => "CL0003",
             Self::NoDefinition { .. } => "CL0004",
@@ -194,13 +296,35 @@ impl Fault for Error {
             Self::Disk { .. } => "CL0016",
             Self::Clock { .. } => "CL0017",
             Self::RowsOfRules { .. } => "CL0018",
+            Self::SqlAndYaml { .. } => "CL0019",
+            Self::NoTests { .. } => "CL0030",
+            Self::NotInPipeline { .. } => "CL0031",
+            Self::TestRows { .. } => "CL0032",
+            Self::InTheWay { .. } => "CL0033",
+            Self::NothingPortable => "CL0034",
+            Self::NoTask { .. } => "CL0020",
+            Self::NoParameter { .. } => "CL0021",
+            Self::Task { .. } => "CL0022",
         })
     }
 
     fn next_command(&self) -> Option<String> {
         Some(match self {
             Self::PipelineFile { .. } => "tributary run --pipeline FILE".to_owned(),
-            Self::SameName { .. } | Self::NoDataset { .. } | Self::Query { .. } => "tributary validate".to_owned(),
+            Self::PlanFile { file, .. } => format!("tributary plan --out {}", file.display()),
+            Self::PlanOfStream => "tributary run --stream".to_owned(),
+            Self::OpenLineageUrl { .. } => "tributary run --openlineage-url http://localhost:5000".to_owned(),
+            Self::NoTests { .. } => "tributary test PATH".to_owned(),
+            Self::NotInPipeline { .. } | Self::NothingPortable => "tributary validate PATH".to_owned(),
+            Self::TestRows { .. } => "tributary help CL0032".to_owned(),
+            Self::InTheWay { .. } => "tributary init FOLDER".to_owned(),
+            Self::SqlAndYaml { yaml, .. } => format!("tributary run --pipeline {}", yaml.display()),
+            Self::SameName { .. }
+            | Self::NoDataset { .. }
+            | Self::Query { .. }
+            | Self::NoTask { .. }
+            | Self::NoParameter { .. }
+            | Self::Task { .. } => "tributary validate".to_owned(),
             Self::NoDefinition { .. } => "tributary show tables".to_owned(),
             Self::RowsOfRules { table } => {
                 format!("tributary quarantine show {}", table.rsplit('.').next().unwrap_or_default())
@@ -287,6 +411,18 @@ mod tests {
         let denied = || io::Error::new(io::ErrorKind::PermissionDenied, "permission denied");
         vec![
             Error::PipelineFile { file: "pipeline.yml".into(), source: denied() },
+            Error::PlanFile { file: "plan.json".into(), source: serde_json::from_str::<tributary::Plan>("{").unwrap_err() },
+            Error::PlanOfStream,
+            Error::OpenLineageUrl { url: "marquez".into() },
+            Error::NoTask { job: "hourly".into(), name: "laod".into(), nearest: Some("load".into()) },
+            Error::NoParameter { job: "hourly".into(), name: "dya".into(), nearest: Some("day".into()) },
+            Error::Task { reason: "task b of job hourly is not run here: the job is known to its workspace alone".into() },
+            Error::SqlAndYaml { sql: "sql".into(), yaml: "feeds.yml".into() },
+            Error::NoTests { paths: vec!["sql".into(), "more".into()] },
+            Error::NotInPipeline { file: "sql/tests/orders.yml".into(), dataset: "silver.ordres".into() },
+            Error::TestRows { file: "rows.jsonl".into(), reason: "line 3: expected value at line 1 column 1".into() },
+            Error::InTheWay { folder: "shop".into(), files: vec!["databricks.yml".into(), "bundles/pipelines/retail.yml".into()] },
+            Error::NothingPortable,
             Error::SameName { schema: "shop".into(), first: "bronze.orders".into(), second: "silver.orders".into(), name: "orders".into() },
             Error::NoDataset { name: "silver.ordres".into(), nearest: Some("silver.orders".into()) },
             Error::NoDataset { name: "x".into(), nearest: None },

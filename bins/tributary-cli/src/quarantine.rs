@@ -9,9 +9,10 @@ use tributary::arrow::datatypes::{DataType, Int64Type};
 use tributary::{Lake, Pipeline, TableName};
 use tributary_config::{Loaded, Output};
 
+use crate::bundle::{Given, Opened};
 use crate::failure::{Error, Failure, Outcome};
 use crate::output::{batch, text, whole};
-use crate::{opened, output, run, start};
+use crate::{bundle, opened, output, run, start};
 
 /// The schema of every quarantine table.
 const SCHEMA: &str = "quarantine";
@@ -42,9 +43,9 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
 }
 
 /// Makes rows of the records that decode by now: a row what became of how many.
-pub fn requeue(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
-    let settings = &loaded.settings;
-    let pipeline = opened::pipeline(settings)?;
+pub fn requeue(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
+    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let settings = &settings;
     let options = run::options(loaded.program, settings, &pipeline)?;
     let lake = opened::existing_lake(settings)?;
     let feed = matches.get_one::<String>("feed").map(String::as_str).unwrap_or_default();

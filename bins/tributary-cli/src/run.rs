@@ -10,8 +10,9 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
 use crate::metrics::{Observer, Server};
+use crate::openlineage::Sinks;
 use crate::run_report::RunOutcome;
-use crate::{bundle, next, opened, progress, signals, start};
+use crate::{bundle, next, opened, plan, progress, signals, start};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
 pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
@@ -52,6 +53,13 @@ fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -
     if settings.check {
         return Ok(Done::Checked(checked(&pipeline, &options)));
     }
+    let plan = matches.try_get_one::<std::path::PathBuf>("plan").ok().flatten().map(|file| plan::read(file)).transpose()?;
+    if let Some(plan) = &plan {
+        if settings.stream {
+            return Err(Error::PlanOfStream.into());
+        }
+        options = plan::options_of(plan, options);
+    }
     let lake = opened::lake(settings)?;
     options.progress = progress::sink(voice, settings.stream);
     if let Some(address) = settings.metrics_listen.filter(|_| settings.stream) {
@@ -62,7 +70,16 @@ fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -
     }
     options.progress = next::in_events(options.progress, matches);
     signals::end_with(&options.cancel)?;
-    start::block_on(async { Ok(Done::Ran(Box::new(lake.run(&pipeline, options).await?))) })
+    start::block_on(async {
+        if let Some(plan) = &plan {
+            lake.check_plan(plan, &pipeline, &options).await?;
+        }
+        let sinks = Sinks::of(settings)?;
+        options.openlineage = sinks.of_run(settings);
+        let ran = lake.run(&pipeline, options).await;
+        sinks.finish().await;
+        Ok(Done::Ran(Box::new(ran?)))
+    })
 }
 
 /// The datasets that these options run.
@@ -78,7 +95,10 @@ pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Re
     let mode = if settings.stream { Mode::Continuous { every: settings.processing_time } } else { Mode::Drain };
     Ok(RunOptions {
         layers: layers(program, settings.layer),
-        only: only(&settings.only, pipeline)?,
+        only: only(&[settings.only.as_slice(), &settings.refresh].concat(), pipeline)?,
+        full_refresh: only(&settings.full_refresh, pipeline)?,
+        full_refresh_all: settings.full_refresh_all,
+        accept_shorter_history: settings.accept_shorter_history,
         mode,
         as_of: settings.as_of,
         base_data_path,

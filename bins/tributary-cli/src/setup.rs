@@ -4,14 +4,15 @@ use tributary::arrow::array::RecordBatch;
 use tributary::{Difference, ExitCode, Layer, SetupOutcome, TableSetup};
 use tributary_config::Loaded;
 
+use crate::bundle::{Given, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::output::{batch, text};
-use crate::{opened, output, run, start};
+use crate::{bundle, opened, output, run, start};
 
 /// Makes what is missing and lists what differs; exit 2 when anything does.
-pub fn setup(loaded: &Loaded) -> Outcome {
-    let settings = &loaded.settings;
-    let pipeline = opened::pipeline(settings)?;
+pub fn setup(loaded: &Loaded, given: &Given) -> Outcome {
+    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let settings = &settings;
     let layers: Vec<Layer> = run::layers(loaded.program, settings.layer);
     let only = run::only(&settings.only, &pipeline)?;
     let lake = opened::lake(settings)?;

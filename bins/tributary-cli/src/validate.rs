@@ -5,7 +5,7 @@ use tributary::{ExitCode, Fault as _, Layer, MergePolicy, Pipeline, Places, Quer
 use tributary_config::{Loaded, Output};
 
 use crate::bundle::{self, Given};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Error, Failure, Outcome};
 use crate::output::{batch, text, whole};
 use crate::{opened, output, start};
 
@@ -14,6 +14,9 @@ pub fn validate(loaded: &Loaded, given: &Given) -> Outcome {
     let settings = &loaded.settings;
     if let Some(paths) = given.paths_to_check(loaded) {
         return bundle::validate(settings, given, &paths);
+    }
+    if given.asks_portability() {
+        return Err(Error::NothingPortable.into());
     }
     let files = opened::files(settings)?;
     let pipeline = opened::pipeline_of(settings, &files)?;

@@ -12,12 +12,29 @@ use std::path::{Path, PathBuf};
 
 use futures::TryStreamExt;
 use tributary::arrow::array::RecordBatch;
-use tributary::{DatasetReport, ExitCode, Lake, OpenOptions, Pipeline, RunOptions, RunReport, Status, TableName};
+use tributary::{DatasetReport, ExitCode, Lake, OpenOptions, Pipeline, RunOptions, RunReport, SqlOptions, Status, TableName};
 
 pub use compare::{Cell, Comparison, compare};
 pub use expected::{Expected, ExpectedTable, Server, SourceColumn, gunzip};
 
-const RETAIL: &str = include_str!("../../../../pipelines/retail.yml");
+macro_rules! retail {
+    ($file:literal) => {
+        ($file, include_str!(concat!("../../../../dlt_pipelines/retail/", $file)))
+    };
+}
+/// The files of the retail pipeline and their texts.
+const RETAIL: &[(&str, &str)] = &[
+    retail!("bronze_customers.sql"),
+    retail!("bronze_inventory.sql"),
+    retail!("bronze_orders.sql"),
+    retail!("gold_customer_orders.sql"),
+    retail!("gold_daily_revenue.sql"),
+    retail!("gold_low_stock.sql"),
+    retail!("silver_customers.sql"),
+    retail!("silver_customers_current.sql"),
+    retail!("silver_inventory.sql"),
+    retail!("silver_orders.sql"),
+];
 const SHOP_EVENTS: &[u8] = include_bytes!("../../../../tests/fixtures/debezium/postgres-big-workload.jsonl.gz");
 const SHOP_EXPECTED: &[u8] = include_bytes!("../../../../tests/fixtures/debezium/postgres-big-workload.expected.json.gz");
 const DEPOT_EVENTS: &[u8] = include_bytes!("../../../../tests/fixtures/debezium/mysql-json-schema.jsonl");
@@ -90,7 +107,8 @@ pub async fn demo(args: &DemoArgs, out: &mut dyn std::io::Write) -> Result<ExitC
             say(format!("error: {} {}: {}", dataset.table, error.code, error.message))?;
         }
     }
-    say(format!("again: tributary run --pipeline {0}/pipeline.yml --base-data-path {0}/raw --warehouse {0}/lake\n", folder.display()))?;
+    let own = if args.events.is_some() { "pipeline.yml" } else { "retail" };
+    say(format!("again: tributary run --pipeline {0}/{own} --base-data-path {0}/raw --warehouse {0}/lake\n", folder.display()))?;
     if report.exit_code() != ExitCode::Done {
         return Ok(report.exit_code());
     }
@@ -127,8 +145,11 @@ fn fresh_folder(base: &Path) -> Result<PathBuf, String> {
 pub fn retail(folder: &Path) -> Result<(Pipeline, Vec<Recording>), String> {
     drop_file(folder, "raw/shop/events.jsonl.gz", SHOP_EVENTS)?;
     drop_file(folder, "raw/depot/events.jsonl", DEPOT_EVENTS)?;
-    drop_file(folder, "pipeline.yml", RETAIL.as_bytes())?;
-    let pipeline = Pipeline::from_yaml(&[("retail.yml", RETAIL)]).map_err(text)?;
+    for (name, statements) in RETAIL {
+        drop_file(folder, &format!("retail/{name}"), statements.as_bytes())?;
+    }
+    let options = SqlOptions { name: "retail".to_owned(), ..SqlOptions::default() };
+    let pipeline = Pipeline::from_sql(RETAIL, &options).map_err(text)?;
     let check = |silver: &str, source: &str, history, known: &[(&str, &str)]| Check {
         silver: TableName::new("silver", silver),
         source: source.to_owned(),

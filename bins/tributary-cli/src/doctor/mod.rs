@@ -9,25 +9,26 @@ use clap::ArgMatches;
 use tributary::ExitCode;
 use tributary_config::{Loaded, Origin, Reach};
 
+use crate::bundle::{Given, Opened};
 use crate::failure::{Failure, Outcome};
-use crate::{opened, run, start};
+use crate::{bundle, opened, run, start};
 
 pub use finding::Finding;
 
 /// Looks at everything and prints a line each; exit 2 when anything is wrong.
-pub fn doctor(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
-    let settings = &loaded.settings;
+pub fn doctor(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let mut findings = vec![Finding::ok("settings", "", said(loaded))];
-    let pipeline = match opened::pipeline(settings) {
-        Ok(pipeline) => {
+    let (settings, pipeline) = match bundle::open(loaded, given) {
+        Ok(Opened { settings, pipeline }) => {
             findings.push(Finding::ok("pipeline", &pipeline.spec().name, format!("valid: {}", opened::contents(&pipeline))));
-            Some(pipeline)
+            (settings, Some(pipeline))
         }
         Err(failure) => {
             findings.push(Finding::failed("pipeline", "", failure));
-            None
+            (loaded.settings.clone(), None)
         }
     };
+    let settings = &settings;
     let findings = start::block_on(async {
         store::check(settings, pipeline.as_ref(), &mut findings).await;
         findings.extend(machine::warehouse(settings));

@@ -64,7 +64,7 @@ pub fn say_json(mut object: Value) {
 }
 
 /// Progress is never a reason for a run to fail.
-fn say(line: &str) {
+pub fn say(line: &str) {
     let _ = start::print(line);
 }
 
@@ -105,6 +105,7 @@ pub fn finished(report: &RunReport, exit_code: u8) -> Value {
         "nothing_new": report.nothing_new(),
         "cancelled": report.cancelled,
         "millis": report.millis,
+        "unprotected": report.unprotected,
         "exit_code": exit_code,
     })
 }

@@ -47,6 +47,14 @@ pub fn listening(voice: Voice, address: SocketAddr) {
     }
 }
 
+/// A line: the object for programs, the text for people.
+pub fn say(voice: Voice, object: serde_json::Value, text: &str) {
+    match voice {
+        Voice::Json => lines::say_json(object),
+        Voice::Bars | Voice::Text => lines::say(&format!("{text}\n")),
+    }
+}
+
 /// That a dataset is tried again.
 fn waits(table: &TableName, failures: u32, after: Duration) -> String {
     let times = if failures > 1 { format!(", after {failures} failures in a row") } else { String::new() };
@@ -87,7 +95,11 @@ fn closing(report: &RunReport) -> String {
     if report.cancelled {
         text.push_str(", interrupted");
     }
-    format!("{text}, {}", seconds(report.millis))
+    text = format!("{text}, {}", seconds(report.millis));
+    for clause in &report.unprotected {
+        text.push_str(&format!("\nnot protected: {clause}"));
+    }
+    text
 }
 
 /// A dataset's end in one line.

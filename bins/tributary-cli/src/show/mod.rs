@@ -1,6 +1,7 @@
 //! `tributary show`.
 
 mod history;
+mod lineage;
 mod tables;
 
 use clap::ArgMatches;
@@ -19,14 +20,23 @@ pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         "tables" => output::rows(output, &start::block_on(tables::rows(&lake))?),
         "history" => output::rows(output, &start::block_on(history::rows(&lake, &table(), limit))?),
         "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
-        _ => match start::block_on(async { Ok(tributary::sql::query(&lake, &runs(limit, output)).await) })? {
-            // the table is made by the first run that has something to say
-            Err(tributary::sql::Error::Text(tributary::sql::TextError::NoTable { .. })) => {
-                output::rows(output, &output::batch(vec![("run_id", output::text::<String>([]))])?)
-            }
-            Err(error) => Err(error.into()),
-            Ok(_) => start::block_on(sql::query(&lake, &runs(limit, output), output)),
-        },
+        "lineage" => {
+            let table = matches.get_one::<String>("table").map(String::as_str);
+            kept(&lake, &lineage::query(loaded.settings.catalogue.as_str(), table), "target", output)
+        }
+        _ => kept(&lake, &runs(limit, output), "run_id", output),
+    }
+}
+
+/// Rows of what runs have kept; none, under the name of the first column, where no run has kept anything yet.
+fn kept(lake: &tributary::Lake, query: &str, first: &str, output: Output) -> Outcome {
+    match start::block_on(async { Ok(tributary::sql::query(lake, query).await) })? {
+        // the table is made by the first run that has something to say
+        Err(tributary::sql::Error::Text(tributary::sql::TextError::NoTable { .. })) => {
+            output::rows(output, &output::batch(vec![(first, output::text::<String>([]))])?)
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => start::block_on(sql::query(lake, query, output)),
     }
 }
 

@@ -38,6 +38,11 @@ fn events(text: &str) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// What a run said last.
+fn last(text: &str) -> Value {
+    events(text).into_iter().rfind(|event| event["event"] == "job_finished").unwrap()
+}
+
 fn ends(text: &str) -> Vec<String> {
     let finished = events(text).into_iter().filter(|event| event["event"] == "task_finished");
     finished.map(|event| format!("{} {}", event["task"].as_str().unwrap(), event["result_state"].as_str().unwrap())).collect()
@@ -72,12 +77,12 @@ tasks:
         ends(&said),
         ["refresh SUCCEEDED", "count SUCCEEDED", "many SUCCEEDED", "one_0 SUCCEEDED", "one_1 SUCCEEDED", "each SUCCEEDED"]
     );
-    let last = events(&said).pop().unwrap();
-    assert_eq!((&last["event"], &last["result_state"], &last["exit_code"]), (&"job_finished".into(), &"SUCCEEDED".into(), &0.into()));
+    let last = last(&said);
+    assert_eq!((&last["result_state"], &last["exit_code"]), (&"SUCCEEDED".into(), &0.into()));
     let recorded = csv(&shop, "select job_name, result_state, job_parameters['day'] as day from system.lakeflow.job_run_timeline");
     assert_eq!(recorded, "job_name,result_state,day\nnightly,SUCCEEDED,friday\n");
     let said = shop.says(2, &["job", "run", "nightly", "--param", "dya=friday"]);
-    assert!(said.contains("has no parameter \"dya\", nearest is \"day\""), "{said}");
+    assert!(said.contains("CL0021") && said.contains("job nightly has no parameter"), "{said}");
 }
 
 #[test]
@@ -112,7 +117,7 @@ tasks:
     assert_eq!(told.iter().filter(|event| event["kind"] == "email" && event["to"][0] == "ann@example.com").count(), 1);
     let rows = csv(&shop, "select task_key, result_state from system.lakeflow.job_task_run_timeline order by run_id");
     assert_eq!(rows, "task_key,result_state\nbroken,FAILED\nbroken,FAILED\n");
-    assert!(events(&said).pop().unwrap()["tasks"].to_string().contains("UPSTREAM_FAILED"));
+    assert!(last(&said)["tasks"].to_string().contains("UPSTREAM_FAILED"));
 }
 
 #[test]
@@ -125,7 +130,7 @@ fn one_job_runs_another_and_only_chosen_tasks_where_that_is_asked() {
     let runs = csv(&shop, "select job_name, trigger_type from system.lakeflow.job_run_timeline order by run_id");
     assert_eq!(runs, "job_name,trigger_type\nouter,ONETIME\nnightly,RUN_JOB_TASK\n");
     assert_eq!(ends(&shop.says(0, &["job", "run", "nightly", "--tasks", "b"])), ["b SUCCEEDED"]);
-    assert!(shop.says(2, &["job", "run", "nightly", "--tasks", "c"]).contains("has no task \"c\""));
+    assert!(shop.says(2, &["job", "run", "nightly", "--tasks", "c"]).contains("job nightly has no task"));
     let jobs = csv(&shop, "select name, count(*) as n from system.lakeflow.jobs group by name order by name");
     assert_eq!(jobs, "name,n\nnightly,1\nouter,1\n", "a definition that stays is written once");
 }
@@ -134,7 +139,7 @@ fn one_job_runs_another_and_only_chosen_tasks_where_that_is_asked() {
 fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
     let shop = shop("tasks: [{task_key: a, sql_task: {warehouse_id: w, query: {query_id: q}}}]");
     let said = shop.says(2, &["job", "run", "nightly"]);
-    assert!(said.contains("error[CL0022]: task a of job nightly is not run here"), "{said}");
+    assert!(said.contains("CL0022") && said.contains("task a of job nightly is not run here"), "{said}");
     assert!(!shop.path("data/lake").exists());
     assert!(shop.says(0, &["validate"]).contains("warning: sql_task a is not run here"));
 }

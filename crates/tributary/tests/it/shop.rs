@@ -10,13 +10,19 @@ use futures::TryStreamExt;
 use serde_json::{Value, json};
 use tributary::arrow::array::{AsArray, RecordBatch};
 use tributary::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tributary::{Lake, ManualClock, OpenOptions, Pipeline, RunOptions, RunReport, Stores, Table};
+use tributary::{Lake, ManualClock, OpenOptions, Pipeline, RunOptions, RunReport, SqlOptions, Stores, Table};
 
 /// The pipeline that the demo runs.
 pub fn retail() -> Pipeline {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pipelines/retail.yml");
-    let text = fs::read_to_string(path).expect("pipelines/retail.yml");
-    Pipeline::from_yaml(&[("retail.yml", &text)]).expect("the retail pipeline is valid")
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dlt_pipelines/retail");
+    let entries = fs::read_dir(folder).expect("dlt_pipelines/retail").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|ending| ending == "sql")).collect();
+    files.sort();
+    let texts: Vec<(String, String)> =
+        files.iter().map(|path| (path.display().to_string(), fs::read_to_string(path).expect("a text"))).collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let options = SqlOptions { name: "retail".to_owned(), ..SqlOptions::default() };
+    Pipeline::from_sql(&texts, &options).expect("the retail pipeline is valid")
 }
 
 /// A folder of drops: `first` holds the earlier half of the events, `all` both halves, `after` also one that comes much too late.
