@@ -72,13 +72,13 @@ pub enum Error {
         /// Which, and why.
         reason: String,
     },
-    /// CL0030. `tributary test` found no file of tests where it looked: files ending in `.yml` in folders called `tests`.
+    /// CL0040. `tributary test` found no file of tests where it looked: files ending in `.yml` in folders called `tests`.
     #[error("no tests at {}", paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
     NoTests {
         /// Where it looked.
         paths: Vec<PathBuf>,
     },
-    /// CL0031. A file of tests is about a dataset that neither the bundle around it nor the SQL beside its folder makes as a silver or
+    /// CL0041. A file of tests is about a dataset that neither the bundle around it nor the SQL beside its folder makes as a silver or
     /// gold table.
     #[error("{} is about {dataset}, which no pipeline around it makes", file.display())]
     NotInPipeline {
@@ -87,7 +87,7 @@ pub enum Error {
         /// The dataset.
         dataset: String,
     },
-    /// CL0032. A file of rows that a test names cannot be read.
+    /// CL0042. A file of rows that a test names cannot be read.
     #[error("the rows of {} cannot be read: {reason}", file.display())]
     TestRows {
         /// The file.
@@ -95,7 +95,7 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// CL0033. `tributary init` writes no file over another. Name another folder, or move these files away.
+    /// CL0043. `tributary init` writes no file over another. Name another folder, or move these files away.
     #[error("in {} these files are in the way: {}", folder.display(), files.join(", "))]
     InTheWay {
         /// The folder.
@@ -103,7 +103,7 @@ pub enum Error {
         /// The files, from the folder on.
         files: Vec<String>,
     },
-    /// CL0034. What is portable is asked of SQL and bundles; a pipeline in YAML is a form of this program alone.
+    /// CL0044. What is portable is asked of SQL and bundles; a pipeline in YAML is a form of this program alone.
     #[error("--portability looks at SQL and bundles, and the pipeline is YAML")]
     NothingPortable,
     /// CL0002. `--db-name` puts every layer into one schema, and two datasets of the pipeline would then have one name.
@@ -297,11 +297,11 @@ impl Fault for Error {
             Self::Clock { .. } => "CL0017",
             Self::RowsOfRules { .. } => "CL0018",
             Self::SqlAndYaml { .. } => "CL0019",
-            Self::NoTests { .. } => "CL0030",
-            Self::NotInPipeline { .. } => "CL0031",
-            Self::TestRows { .. } => "CL0032",
-            Self::InTheWay { .. } => "CL0033",
-            Self::NothingPortable => "CL0034",
+            Self::NoTests { .. } => "CL0040",
+            Self::NotInPipeline { .. } => "CL0041",
+            Self::TestRows { .. } => "CL0042",
+            Self::InTheWay { .. } => "CL0043",
+            Self::NothingPortable => "CL0044",
             Self::NoTask { .. } => "CL0020",
             Self::NoParameter { .. } => "CL0021",
             Self::Task { .. } => "CL0022",
@@ -316,7 +316,7 @@ impl Fault for Error {
             Self::OpenLineageUrl { .. } => "tributary run --openlineage-url http://localhost:5000".to_owned(),
             Self::NoTests { .. } => "tributary test PATH".to_owned(),
             Self::NotInPipeline { .. } | Self::NothingPortable => "tributary validate PATH".to_owned(),
-            Self::TestRows { .. } => "tributary help CL0032".to_owned(),
+            Self::TestRows { .. } => "tributary help CL0042".to_owned(),
             Self::InTheWay { .. } => "tributary init FOLDER".to_owned(),
             Self::SqlAndYaml { yaml, .. } => format!("tributary run --pipeline {}", yaml.display()),
             Self::SameName { .. }

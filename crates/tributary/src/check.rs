@@ -225,7 +225,7 @@ impl<'a> Check<'a> {
 }
 
 /// Makes a table that counts as written to: the layers think that a new one may yet get the columns that a query lacks.
-async fn make(lake: &Lake, spec: &TableSpec) -> Result<(), Error> {
+pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<(), Error> {
     // how rows lie is nothing to a query, and may go by columns that only messages bring
     let spec = TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), ..spec.clone() };
     let table = lake.inner().create(&spec).await?;

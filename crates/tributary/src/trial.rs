@@ -14,7 +14,7 @@ use tributary_lake::arrow::json::ReaderBuilder;
 use tributary_lake::arrow::json::reader::infer_json_schema_from_iterator;
 use tributary_specs::{Column, Layer, SourceFeed, TableName, TableSpec};
 
-use crate::{Error, Lake, OpenOptions, Pipeline, RunOptions, RunReport, system};
+use crate::{Error, Lake, OpenOptions, Pipeline, RunOptions, RunReport, check, system};
 
 /// A row by its columns; one that is left out is null.
 pub type GivenRow = Map<String, Json>;
@@ -188,7 +188,11 @@ impl Trial {
         }
         let filled = self.filled(&table, &spec, rows);
         let batch = rows_as(&table.to_string(), &Arc::new(schema_of(&spec)), &filled)?;
-        system::append(self.lake.inner(), &spec, batch).await
+        match batch.num_rows() {
+            0 if self.lake.inner().table(&spec.name).await?.is_some() => Ok(()),
+            0 => check::make(&self.lake, &spec).await,
+            _ => system::append(self.lake.inner(), &spec, batch).await,
+        }
     }
 
     /// Rows with the columns of ours that they do not give.

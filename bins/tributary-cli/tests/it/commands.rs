@@ -76,15 +76,20 @@ impl Shop {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    fn command(&self, arguments: &[&str]) -> Output {
+    fn command(&self, folder: &str, arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tributary"));
-        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command.args(arguments).current_dir(self.path(folder)).env_clear();
         command.output().unwrap()
     }
 
     /// What a command prints when it exits with a code.
     pub fn says(&self, code: i32, arguments: &[&str]) -> String {
-        let Output { status, stdout, stderr } = self.command(arguments);
+        self.says_in("", code, arguments)
+    }
+
+    /// The same, typed in a folder below.
+    pub fn says_in(&self, folder: &str, code: i32, arguments: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.command(folder, arguments);
         let (out, err) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
         assert_eq!(status.code(), Some(code), "{arguments:?}\n{out}\n{err}");
         format!("{out}{err}")

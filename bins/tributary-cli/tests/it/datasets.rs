@@ -88,7 +88,7 @@ FAIL  silver.orders: fails otherwise (sql/tests/orders.yml:6)
 fn a_test_that_is_wrong_or_is_not_there_exits_2() {
     let shop = shop();
     let said = shop.says(2, &["test", "data"]);
-    assert!(said.contains("error[CL0030]: no tests at data\n"), "{said}");
+    assert!(said.contains("error[CL0040]: no tests at data\n"), "{said}");
     shop.says(2, &["test", "nowhere"]);
     for (tests, says) in [
         (
@@ -102,7 +102,7 @@ fn a_test_that_is_wrong_or_is_not_there_exits_2() {
         ("dataset: silver.orders\ntests:\n  - {name: a, expect: [{stat: x}]}\n", "there is no column \"stat\""),
         (
             "dataset: silver.order\ntests:\n  - {name: a, expect: []}\n",
-            "error[CL0031]: sql/tests/orders.yml is about silver.order, which no pipeline",
+            "error[CL0041]: sql/tests/orders.yml is about silver.order, which no pipeline",
         ),
         ("dataset: silver.orders\ntest: []\n", "orders.yml:2:1: there is no key \"test\" in the root; did you mean \"tests\"?"),
     ] {

@@ -30,7 +30,7 @@ fn files_in_the_way_are_named_and_nothing_is_written() {
     let shop = Shop::new();
     shop.write("shop/bundles/pipelines/retail.yml", "mine\n");
     let said = shop.says(2, &["init", "shop", "--template", "retail"]);
-    assert!(said.contains("error[CL0033]: in shop these files are in the way: bundles/pipelines/retail.yml\n"), "{said}");
+    assert!(said.contains("error[CL0043]: in shop these files are in the way: bundles/pipelines/retail.yml\n"), "{said}");
     assert!(!shop.path("shop/databricks.yml").exists());
     shop.says(0, &["init", "other", "--template", "retail"]);
     let again = shop.says(2, &["init", "other", "--template", "retail"]);

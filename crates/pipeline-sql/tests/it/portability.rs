@@ -173,3 +173,18 @@ fn the_reference_page_is_made_of_the_rules() {
     }
     tributary_testkit::assert_golden!("../../docs/reference/portability.md", page);
 }
+
+/// `scripts/spark-dry-run` asks Spark itself of the same files.
+#[test]
+fn of_the_files_that_spark_is_asked_of_it_is_told_which_it_refuses() {
+    let files = crate::folder("tests/portability");
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        let parsed =
+            parse(std::slice::from_ref(&file), &Default::default(), &Options { catalog: None, schema: Some("default".to_owned()) });
+        assert!(parsed.faults.is_empty(), "{}: {:?}", file.path, parsed.faults);
+        let missing = |told: &&tributary_pipeline_sql::Construct| matches!(told.rule.spark, Elsewhere::Missing(_));
+        let refused: Vec<_> = parsed.constructs.iter().filter(missing).map(|told| told.rule.name).collect();
+        assert_eq!(!refused.is_empty(), file.path.starts_with("refused_"), "{}: {refused:?}", file.path);
+    }
+}
