@@ -255,6 +255,7 @@ impl Walk<'_> {
             self.cursor.at = self.cursor.end;
             return;
         };
+        report.uses(place.clone(), &rules::STREAM_OPTIONS, Some(self.of));
         let text = self.cursor.tokens.text(self.cursor.at + 2, close).to_lowercase();
         for option in text.split(',') {
             let (name, value) = option.split_once('=').unwrap_or((option, "true"));

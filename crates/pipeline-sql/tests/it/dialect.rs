@@ -241,7 +241,7 @@ fn several_flows_of_changes_say_the_same_of_the_table_they_make() {
     let other = refused(&[table, &flow("a", same), &flow("b", "SEQUENCE BY at STORED AS SCD TYPE 2")].concat());
     assert!(other.contains("SEQUENCE BY") && other.contains("the first flow into the table says otherwise"), "{other}");
     let again = read(&[table, &flow("a", same), &flow("a", same)].concat());
-    assert!(faults(&again).iter().any(|fault| fault.contains("flow a is defined twice")), "{:#?}", faults(&again));
+    assert!(faults(&again).iter().any(|fault| fault.contains("flow a is already defined")), "{:#?}", faults(&again));
 }
 
 #[test]
