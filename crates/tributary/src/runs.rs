@@ -7,7 +7,7 @@ use tributary_lake::Lake;
 use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use tributary_specs::{Column, DataType, DatasetReport, Status, TableName, TableSpec};
 
-use crate::{Error, RunReport, gaps, system};
+use crate::{Error, RunReport, expectations, gaps, system};
 
 /// Appends the report's rows, and those of the gaps it passed over. What goes wrong here is logged, never the run's failure.
 pub(crate) async fn record(lake: &Lake, report: &RunReport) {
@@ -27,11 +27,14 @@ async fn try_record(lake: &Lake, report: &RunReport) -> Result<(), Error> {
     if rows.iter().any(|dataset| !dataset.gaps.is_empty()) {
         system::append(&system, &gaps::table_spec(), gaps::batch(report, &rows, catalogue)?).await?;
     }
+    if rows.iter().any(|dataset| !dataset.rules.is_empty()) {
+        system::append(&system, &expectations::table_spec(), expectations::batch(report, &rows, catalogue)?).await?;
+    }
     Ok(())
 }
 
 /// `tributary.runs` in the catalogue `system`.
-fn table_spec() -> TableSpec {
+pub(crate) fn table_spec() -> TableSpec {
     let text = |name: &str| Column::new(name, DataType::String);
     let long = |name: &str| Column::new(name, DataType::Long);
     let mut columns = vec![text("run_id"), text("pipeline"), Column::new("started_at", DataType::Timestamp)];

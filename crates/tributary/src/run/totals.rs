@@ -24,6 +24,7 @@ pub(super) fn add(sum: &mut DatasetReport, round: &DatasetReport) {
     add_counts(&mut sum.rows_ignored, &round.rows_ignored);
     add_counts(&mut sum.quarantined, &round.quarantined);
     add_counts(&mut sum.expectations, &round.expectations);
+    sum.count_rules(round.rules.clone());
     sum.version_from = sum.version_from.or(round.version_from);
     sum.version_to = round.version_to.or(sum.version_to);
     sum.positions.extend(round.positions.clone());
