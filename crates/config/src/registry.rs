@@ -246,7 +246,7 @@ settings! {
         programs: Program::FEEDS,
     }
 
-    /// Most memory for rows in flight; larger work spills to disk or goes in slices.
+    /// Most memory for rows in flight; larger work spills to disk or goes in slices. A process takes up to 180 MiB beside it.
     memory_limit: ByteSize = {
         default: Some("1GiB"),
         value_name: "SIZE",
