@@ -1,0 +1,105 @@
+//! Flows, rules and full refreshes as a shell sees them.
+
+use crate::commands::{PIPELINE, Shop};
+
+/// The shop with something more said of its silver table.
+fn shop_with(more: &str) -> Shop {
+    let shop = Shop::new();
+    shop.write("pipeline.yml", &PIPELINE.replace("    sequence_by: [seq]", &format!("    sequence_by: [seq]\n{more}")));
+    shop
+}
+
+#[test]
+fn a_rule_with_fail_stops_its_dataset_before_its_commit_and_exits_3_with_keys_and_no_other_values() {
+    let shop = shop_with("    expectations: [{name: known, expression: \"status = 'secret'\", action: fail}]");
+    let said = shop.says(3, &["run", "--log-format", "text"]);
+    assert!(
+        said.contains("SM0009") && said.contains("2 rows of `silver.orders` break `known`") && said.contains("keys: id=1; id=2"),
+        "{said}"
+    );
+    assert!(!said.contains("new"), "a value of a row: {said}");
+    let tables: Vec<String> = shop.versions().into_iter().map(|(table, _)| table).collect();
+    assert!(tables.contains(&"bronze.orders".to_owned()) && !tables.contains(&"gold.by_status".to_owned()), "{tables:?}");
+}
+
+#[test]
+fn rules_are_counted_by_run_in_a_system_table() {
+    let shop = shop_with(
+        "    expectations: [{name: known, expression: \"id > 1\", action: drop}]
+    set_expectations: [{name: enough, rule: {row_count: {min: 1}}, action: fail}]",
+    );
+    shop.says(0, &["run"]);
+    let counts =
+        shop.json(&["sql", "SELECT rule, action, passed, failed, dropped FROM system.tributary.expectations ORDER BY rule", "-o", "json"]);
+    let texts: Vec<String> = counts.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            r#"{"action":"fail","dropped":0,"failed":0,"passed":1,"rule":"enough"}"#,
+            r#"{"action":"drop","dropped":1,"failed":1,"passed":1,"rule":"known"}"#
+        ]
+    );
+}
+
+#[test]
+fn a_rule_of_the_whole_table_that_fails_exits_3() {
+    let shop = shop_with("    set_expectations: [{name: one_status, rule: {unique: [status]}, action: fail}]");
+    let said = shop.says(3, &["run", "--log-format", "text"]);
+    assert!(said.contains("SM0022") && said.contains("would break `one_status`: 1 rows would repeat status"), "{said}");
+}
+
+#[test]
+fn a_full_refresh_builds_tables_anew_and_runs_nothing_else() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    let before = shop.versions();
+    shop.says(0, &["run", "--full-refresh", "silver.orders"]);
+    let moved: Vec<String> = shop
+        .versions()
+        .into_iter()
+        .filter(|version| !before.contains(version))
+        .map(|(table, _)| table)
+        .filter(|table| !table.contains("runs"))
+        .collect();
+    assert!(moved.contains(&"silver.orders".to_owned()) && !moved.contains(&"gold.by_status".to_owned()), "{moved:?}");
+    // Other keys are taken only by a full refresh.
+    shop.write("pipeline.yml", &PIPELINE.replace("keys: [id]", "keys: [seq]"));
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    let refused = shop.says(2, &["run", "--log-format", "text"]);
+    assert!(refused.contains("tributary run --full-refresh silver.orders"), "{refused}");
+    shop.says(0, &["run", "--full-refresh-all"]);
+    let rows = shop.json(&["sql", "SELECT seq, count(*) AS n FROM silver.orders GROUP BY seq", "-o", "json"]);
+    assert_eq!(rows.iter().map(ToString::to_string).collect::<Vec<_>>(), [r#"{"n":1,"seq":1}"#]);
+}
+
+#[test]
+fn a_protected_table_and_a_feed_are_refused_before_anything_is_touched() {
+    let shop = shop_with("    properties: {pipelines.reset.allowed: false}");
+    for (table, code) in [("silver.orders", "TR0006"), ("bronze.orders", "TR0007")] {
+        let said = shop.says(2, &["run", "--full-refresh", table, "--log-format", "text"]);
+        assert!(said.contains(code), "{said}");
+    }
+    assert!(!shop.path("data/lake/main").exists(), "nothing was touched");
+    shop.says(0, &["run"]);
+    shop.says(0, &["run", "--full-refresh-all"]);
+    let history = shop.says(0, &["show", "history", "silver.orders"]);
+    assert!(!history.contains("Overwrite"), "{history}");
+}
+
+#[test]
+fn flows_into_one_table_are_added_one_after_the_other() {
+    let shop = Shop::new();
+    let flows = |flows: &str| {
+        let silver = format!("  - table: silver.all\n    sources: [bronze.orders]\n    policy: append\n{flows}");
+        shop.write("pipeline.yml", &PIPELINE.replace("gold:\n", &format!("{silver}gold:\n")));
+        shop.says(0, &["run"]);
+        let rows = shop.json(&["sql", "SELECT count(*) AS n FROM silver.all", "-o", "json"]);
+        rows[0]["n"].as_u64().unwrap()
+    };
+    assert_eq!(flows(""), 2);
+    let once =
+        "    flows:\n      - {name: archive, sources: [silver.orders], select: 'SELECT id, status, seq FROM silver.orders', once: true}\n";
+    assert_eq!(flows(once), 4);
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    assert_eq!(flows(once), 5, "what runs once does not run again");
+}
