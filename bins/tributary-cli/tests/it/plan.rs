@@ -97,7 +97,8 @@ fn a_plan_has_a_form_for_people_one_for_programs_and_one_for_spreadsheets() {
 fn lineage_that_runs_have_kept_is_shown_by_table_and_by_column() {
     let shop = Shop::new();
     shop.says(0, &["setup"]);
-    assert_eq!(shop.says(0, &["show", "lineage", "-o", "csv"]), "target\n");
+    let nothing = shop.says(0, &["show", "lineage", "-o", "csv"]);
+    assert!(nothing.starts_with("target") && nothing.lines().count() == 1, "{nothing}");
     shop.says(0, &["run"]);
     let tables = shop.json(&["show", "lineage", "-o", "json"]);
     let pairs: Vec<String> =
