@@ -110,6 +110,7 @@ fn a_test_that_is_wrong_or_is_not_there_exits_2() {
         let said = shop.says(2, &["test", "sql"]);
         assert!(said.contains(says), "{says} is not in {said}");
     }
+    shop.write("sql/tests/orders.yml", TESTS);
     shop.write("sql/orders.sql", "CREATE STREAMING TABLE silver.orders AS\n");
     assert!(shop.says(2, &["test", "sql"]).contains("sql/orders.sql:"));
 }
