@@ -39,7 +39,7 @@ pub(crate) struct Definition {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinitionChange {
-    /// Its path in the spec: `query`, `expectations[0].expression`.
+    /// Its path in the spec: `query`, `expectations[positive].expression`.
     pub part: String,
     /// As it was, texts bare and anything else as JSON; none where it was not there.
     pub before: Option<String>,
@@ -137,9 +137,21 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
                 compare(&below, one.get(key), other.get(key), found);
             }
         }
-        (Some(Value::Array(one)), Some(Value::Array(other))) if one.len() == other.len() && one.iter().any(Value::is_object) => {
-            for (index, (one, other)) in one.iter().zip(other).enumerate() {
-                compare(&format!("{path}[{index}]"), Some(one), Some(other), found);
+        (Some(Value::Array(one)), Some(Value::Array(other))) if one != other && all_named(one) && all_named(other) => {
+            let names: Vec<&str> = one.iter().chain(other).filter_map(name_of).collect();
+            for (_, name) in names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name)) {
+                let of = |all: &'_ [Value]| all.iter().position(|item| name_of(item) == Some(name));
+                let (before, after) = (of(one).and_then(|at| one.get(at)), of(other).and_then(|at| other.get(at)));
+                compare(&format!("{path}[{name}]"), before, after, found);
+            }
+            let kept = |all: &[Value], others: &[Value]| -> Vec<String> {
+                let names = all.iter().filter_map(name_of).filter(|name| others.iter().any(|other| name_of(other) == Some(name)));
+                names.map(str::to_owned).collect()
+            };
+            let (before, after) = (kept(one, other), kept(other, one));
+            if before != after {
+                let part = format!("order of {path}");
+                found.push(DefinitionChange { part, before: Some(before.join(", ")), after: Some(after.join(", ")) });
             }
         }
         (before, after) if before == after => {}
@@ -147,6 +159,16 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
             found.push(DefinitionChange { part: path.to_owned(), before: before.map(said), after: after.map(said) });
         }
     }
+}
+
+/// Whether every item has a name of its own, so that items are known by it and not by their places.
+fn all_named(items: &[Value]) -> bool {
+    let names: Vec<&str> = items.iter().filter_map(name_of).collect();
+    names.len() == items.len() && names.iter().enumerate().all(|(at, name)| !names[..at].contains(name))
+}
+
+fn name_of(item: &Value) -> Option<&str> {
+    item.get("name").and_then(Value::as_str)
 }
 
 fn said(value: &Value) -> String {
@@ -188,8 +210,11 @@ gold:
     fn a_change_is_named_by_its_path_and_nothing_else_is_said() {
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(changes("keys: [id]", "keys: [id, line]"), [("keys".to_owned(), text(r#"["id"]"#), text(r#"["id","line"]"#))]);
-        assert_eq!(changes("n > 0", "n > 1"), [("expectations[0].expression".to_owned(), text("n > 0"), text("n > 1"))]);
+        assert_eq!(changes("n > 0", "n > 1"), [("expectations[some].expression".to_owned(), text("n > 0"), text("n > 1"))]);
         assert_eq!(changes("keys: [id]", "keys: [id], comment: all orders"), [("comment".to_owned(), None, text("all orders"))]);
+        let note = "{name: all, expression: n > 1}, {name: some";
+        let added = changes("{name: some", note);
+        assert_eq!((added.len(), added[0].0.as_str(), &added[0].1), (1, "expectations[all]", &None));
         assert_eq!(changes("name: shop\n", "name: store\n"), []);
     }
 

@@ -209,16 +209,17 @@ impl DatasetPlan {
     /// # }
     /// ```
     pub fn changes_anything(&self) -> bool {
-        self.work != PlannedWork::Nothing
-            || !self.definition.is_empty()
-            || !self.columns.is_empty()
-            || !self.stops.is_empty()
-            || self.version.is_none()
+        self.moves() || !self.definition.is_empty() || !self.columns.is_empty() || !self.stops.is_empty()
     }
 
     /// Whether its table may get other rows.
     fn moves(&self) -> bool {
         self.work != PlannedWork::Nothing
+    }
+
+    /// Whether the run makes its table: one with nothing to take up makes none.
+    fn is_created(&self) -> bool {
+        self.version.is_none() && self.moves()
     }
 
     /// Whether only the run can tell.
@@ -438,7 +439,7 @@ impl Planning<'_> {
             self.follow(plan, &streams);
         }
         plan.rows_estimated = rows.filter(|_| !plan.inputs.is_empty());
-        if !plan.definition.is_empty() && table.is_some() && !in_full {
+        if !plan.definition.is_empty() && plan.stops.is_empty() && table.is_some() && !in_full {
             let all = plan.definition.iter().all(|change| changes_no_row(&change.part));
             if !all {
                 plan.notes.push(format!(

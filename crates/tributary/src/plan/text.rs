@@ -19,7 +19,8 @@ impl Plan {
     /// # Ok(()) }
     /// ```
     pub fn to_text(&self) -> String {
-        let mut text = format!("pipeline {}, catalogue {}, {} datasets\n\n", self.pipeline, self.catalogue, self.datasets.len());
+        let mut text =
+            format!("pipeline {}, catalogue {}, {}\n\n", self.pipeline, self.catalogue, count(self.datasets.len() as u64, "dataset"));
         let changing: Vec<&DatasetPlan> = self.datasets.iter().filter(|dataset| dataset.changes_anything()).collect();
         for dataset in &changing {
             paragraph(&mut text, dataset);
@@ -42,7 +43,7 @@ impl Plan {
                 parts.push(format!("{number} {what}"));
             }
         };
-        say(of(&|one| one.version.is_none()), "created");
+        say(of(&DatasetPlan::is_created), "created");
         say(of(&|one| one.version.is_some() && !one.columns.is_empty()), "altered");
         say(of(&|one| !one.definition.is_empty()), "with a changed definition");
         say(of(&|one| one.work == PlannedWork::Refreshes), "refreshed in full");
@@ -80,7 +81,7 @@ fn paragraph(text: &mut String, plan: &DatasetPlan) {
     let mut line = |sign: &str, what: &str| {
         let _ = writeln!(text, "  {sign} {what}");
     };
-    if plan.version.is_none() {
+    if plan.is_created() {
         match plan.columns_unknown {
             true => line("+", "table, its columns told by its first rows"),
             false => line("+", &format!("table of {}: {}", count(plan.creates.len() as u64, "column"), shortened(&plan.creates))),

@@ -162,7 +162,7 @@ async fn columns_of_silver_come_through_its_query_or_as_they_are_and_ours_from_w
 async fn a_feeds_columns_come_from_its_path_and_lineage_goes_on_through_layers() {
     let pipeline = shop()
         .silver(SilverSpec {
-            sequence_by: vec!["region".to_owned()],
+            sequence_by: vec!["id".to_owned()],
             ..SilverSpec::new("silver.c".parse().unwrap(), ["bronze.c".parse().unwrap()]).with_keys(["id"])
         })
         .gold(GoldSpec::new("gold.regions".parse().unwrap(), "select region, count(id) as n from silver.c group by region"))
@@ -287,7 +287,7 @@ async fn a_run_tells_openlineage_of_each_dataset_when_it_begins_and_how_it_ended
     let silver = &events[3];
     assert_eq!(events[2]["run"]["runId"], silver["run"]["runId"]);
     let output = &silver["outputs"][0];
-    assert_eq!(output["name"], "main/silver/orders");
+    assert_eq!(output["name"], "lake/main/silver/orders");
     assert_eq!(output["outputFacets"]["outputStatistics"]["rowCount"], 2);
     assert_eq!(output["facets"]["version"]["datasetVersion"], lake.table("silver.orders").await.unwrap().version().to_string());
     let fields: BTreeMap<&str, &str> = output["facets"]["schema"]["fields"]
@@ -298,7 +298,7 @@ async fn a_run_tells_openlineage_of_each_dataset_when_it_begins_and_how_it_ended
         .collect();
     assert_eq!(fields["id"], "long");
     let status = &output["facets"]["columnLineage"]["fields"]["status"]["inputFields"][0];
-    assert_eq!((status["name"].as_str(), status["field"].as_str()), (Some("main/bronze/orders"), Some("status")));
+    assert_eq!((status["name"].as_str(), status["field"].as_str()), (Some("lake/main/bronze/orders"), Some("status")));
     assert_eq!(status["transformations"][0]["subtype"], "IDENTITY");
     assert_eq!(
         silver["inputs"][0]["facets"]["version"]["datasetVersion"],
