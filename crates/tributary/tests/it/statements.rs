@@ -258,7 +258,7 @@ async fn rows_are_updated_deleted_and_merged() {
                     "error[TR0113]: several rows of the source match one row of `s.t`",
                 ),
                 ("MERGE INTO s.t USING (SELECT 2 AS id UNION ALL SELECT 2) s ON t.id = s.id WHEN MATCHED THEN DELETE", "0 rows updated, 1 deleted, 0 inserted"),
-                ("MERGE INTO s.t USING (SELECT 7 AS id, 0 AS z) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 1 / z WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)", "0 rows updated, 0 deleted, 1 inserted"),
+                ("MERGE INTO s.t USING (SELECT 7 AS id, 0 AS z) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 1 / z WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, 70)", "0 rows updated, 0 deleted, 1 inserted"),
                 ("MERGE INTO s.t USING s.t u ON t.id = u.id AND u.id = 7 WHEN MATCHED THEN UPDATE SET t.n = u.id", "1 rows updated, 0 deleted, 0 inserted"),
                 ("SELECT * FROM s.t ORDER BY id", "3|alone|13\n5|five|50\n7|null|7"),
                 ("DELETE FROM s.t; SELECT count(*) FROM s.t", "0 rows updated, 3 deleted, 0 inserted\n0"),
