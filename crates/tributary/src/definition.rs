@@ -140,12 +140,11 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mu
         (Some(Value::Array(one)), Some(Value::Array(other))) if one != other && all_named(one) && all_named(other) => {
             let names: Vec<&str> = one.iter().chain(other).filter_map(name_of).collect();
             for (_, name) in names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name)) {
-                let of = |all: &'_ [Value]| all.iter().position(|item| name_of(item) == Some(name));
-                let (before, after) = (of(one).and_then(|at| one.get(at)), of(other).and_then(|at| other.get(at)));
-                compare(&format!("{path}[{name}]"), before, after, found);
+                let is_it = |item: &&Value| name_of(item) == Some(*name);
+                compare(&format!("{path}[{name}]"), one.iter().find(is_it), other.iter().find(is_it), found);
             }
             let kept = |all: &[Value], others: &[Value]| -> Vec<String> {
-                let names = all.iter().filter_map(name_of).filter(|name| others.iter().any(|other| name_of(other) == Some(name)));
+                let names = all.iter().filter_map(name_of).filter(|name| others.iter().any(|other| name_of(other) == Some(*name)));
                 names.map(str::to_owned).collect()
             };
             let (before, after) = (kept(one, other), kept(other, one));
