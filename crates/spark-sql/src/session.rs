@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use tributary_lake::arrow::array::{ArrayRef, AsArray, BooleanArray};
+use tributary_lake::arrow::array::{ArrayRef, AsArray, BooleanArray, StringArray};
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::ScalarValue;
 use tributary_lake::datafusion::common::config::Dialect;
@@ -66,6 +66,11 @@ impl IsMember {
         let signature = Signature::exact(vec![DataType::Utf8], Volatility::Stable);
         ScalarUDF::from(Self { groups: groups.to_vec(), signature })
     }
+
+    /// Of each group whether the person is of it; null of null.
+    fn of(&self, groups: &StringArray) -> BooleanArray {
+        groups.iter().map(|group| group.map(|group| self.groups.iter().any(|known| known == group))).collect()
+    }
 }
 
 impl ScalarUDFImpl for IsMember {
@@ -84,9 +89,7 @@ impl ScalarUDFImpl for IsMember {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let given: Vec<ArrayRef> = ColumnarValue::values_to_arrays(&arguments.args)?;
         let [group] = given.as_slice() else { return Err(DataFusionError::Internal("one group is asked for".to_owned())) };
-        let is_of = |group: &str| self.groups.iter().any(|known| known == group);
-        let answers: BooleanArray = group.as_string::<i32>().iter().map(|group| group.map(is_of)).collect();
-        Ok(ColumnarValue::Array(Arc::new(answers)))
+        Ok(ColumnarValue::Array(Arc::new(self.of(group.as_string::<i32>()))))
     }
 }
 
@@ -135,5 +138,27 @@ impl ScalarUDFImpl for CurrentUser {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(ScalarValue::Utf8(self.user.clone())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_of_the_groups_that_were_said_and_of_no_other_in_this_very_spelling() {
+        let answers = |groups: &[&str], asked: Option<&str>| {
+            let member = IsMember {
+                groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+                signature: Signature::any(1, Volatility::Stable),
+            };
+            let groups = [ColumnarValue::Scalar(ScalarValue::Utf8(asked.map(str::to_owned)))];
+            let array = ColumnarValue::values_to_arrays(&groups).unwrap().remove(0);
+            member.of(array.as_string::<i32>()).iter().next().flatten()
+        };
+        assert_eq!(answers(&["admins", "staff"], Some("staff")), Some(true));
+        assert_eq!(answers(&["admins"], Some("Admins")), Some(false));
+        assert_eq!(answers(&[], Some("admins")), Some(false));
+        assert_eq!(answers(&["admins"], None), None);
     }
 }
