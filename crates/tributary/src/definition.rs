@@ -184,7 +184,7 @@ mod tests {
     const PIPELINE: &str = "
 name: shop
 feeds:
-  - name: orders
+  - name: shop_orders
     table: bronze.orders
     source: {kafka: {topics: [shop.orders], properties: {sasl.password: hunter2}}}
 silver:
