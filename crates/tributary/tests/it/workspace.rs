@@ -36,7 +36,17 @@ const EDGES: &[(&str, &[&str])] = &[
             "tributary-testkit",
         ],
     ),
-    ("tributary-bench", &["tributary-bundle", "tributary-cdc-decode", "tributary-lake", "tributary-pipeline-sql", "tributary-silver-merge", "tributary-specs"]),
+    (
+        "tributary-bench",
+        &[
+            "tributary-bundle",
+            "tributary-cdc-decode",
+            "tributary-lake",
+            "tributary-pipeline-sql",
+            "tributary-silver-merge",
+            "tributary-specs",
+        ],
+    ),
     ("tributary-cli", &["tributary", "tributary-bundle", "tributary-config"]),
     ("tributary-e2e", &["tributary", "tributary-cli", "tributary-lake", "tributary-specs", "tributary-testkit"]),
     ("tributary-interop", &["tributary-specs", "tributary-lake", "tributary-silver-merge", "tributary-testkit"]),
