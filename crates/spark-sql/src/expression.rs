@@ -1,5 +1,6 @@
 //! Walks expressions: names spelled, calls looked up in the allow list, meanings made explicit, the rest refused.
 
+use tributary_lake::arrow::datatypes::DataType as ArrowType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JsonPathElem, Spanned, Subscript, TrimWhereField, TypedString,
@@ -48,7 +49,8 @@ impl Rewriter<'_> {
             }
             Expr::Exists { subquery, negated: _ } | Expr::Subquery(subquery) => drop(self.query(subquery, scope.of_subquery())?),
             Expr::BinaryOp { left, op, right } => {
-                self.all([left.as_mut(), right], scope)?;
+                let of = [self.expression(left, scope)?, self.expression(right, scope)?];
+                refuse_number_with_boolean(op, [(&**left, &of[0]), (&**right, &of[1])], span)?;
                 let (left, right) = (taken(left), taken(right));
                 *expression = operation(left, op, right, span)?;
             }
@@ -272,6 +274,26 @@ fn name(expression: &mut Expr, parts: &[Ident], scope: &Scope<'_>) -> Result<Col
     };
     *expression = fields.iter().fold(base, |inside, field| call("get_field", vec![inside, text(field)]));
     Ok(end)
+}
+
+/// Refuses a number compared with a boolean, as far as columns and literals tell.
+fn refuse_number_with_boolean(op: &BinaryOperator, sides: [(&Expr, &Option<Column>); 2], span: Span) -> Result<(), Error> {
+    use BinaryOperator as B;
+    if !matches!(op, B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::Spaceship) {
+        return Ok(());
+    }
+    let is = |(side, column): (&Expr, &Option<Column>), boolean: bool| match (side, column) {
+        (_, Some(Column { data_type: Some(data_type), .. })) if boolean => *data_type == ArrowType::Boolean,
+        (_, Some(Column { data_type: Some(data_type), .. })) => data_type.is_numeric(),
+        (Expr::Value(value), _) if boolean => matches!(value.value, Value::Boolean(_)),
+        (Expr::Value(value), _) => matches!(value.value, Value::Number(..)),
+        _ => false,
+    };
+    let [left, right] = sides;
+    match (is(left, false) && is(right, true)) || (is(left, true) && is(right, false)) {
+        true => Err(Error::refused_with_hint("comparing a number with a boolean", "cast one side", span)),
+        false => Ok(()),
+    }
 }
 
 /// The expression, moved out of a place that is written anew.

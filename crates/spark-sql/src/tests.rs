@@ -518,7 +518,7 @@ async fn an_expression_without_a_query_is_held_to_the_same_rules() {
         ("other.id = 1", "column `other.id` does not exist (line 1, column 1)"),
         ("id = 1 or", "the text cannot be read: Expected: an expression, found: EOF"),
         ("id = 1; select 1", "the text cannot be read: Expected: "),
-        ("id = true", "comparing a whole number with a boolean is not executed by this release: cast one side"),
+        ("id = true", "comparing a number with a boolean is not executed by this release (line 1, column 1): cast one side"),
         ("shuot(name)", "the function `shuot` is not executed by this release (line 1, column 1): the nearest known name is `Shout`"),
         ("exists (select 1 from silver.orders)", "table `silver.orders` does not exist (line 1, column 2"),
     ] {
