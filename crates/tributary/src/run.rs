@@ -38,7 +38,8 @@ impl Lake {
     /// on. The report has the sums of the whole run and the last state of each dataset.
     ///
     /// # Errors
-    /// [`Error::NoDataset`] when `only` names an unknown one. A failing dataset is not an error: it is in the report.
+    /// [`Error::NoDataset`] when `only` names an unknown one; [`Error::Lake`] when the functions that people made cannot be read. A failing
+    /// dataset is not an error: it is in the report.
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), tributary::Error> {

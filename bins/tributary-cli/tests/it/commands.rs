@@ -219,8 +219,9 @@ fn bad_lines_are_in_quarantine_and_can_be_read_there() {
 #[test]
 fn a_row_that_breaks_a_rule_of_its_table_is_for_a_person_to_mend() {
     let shop = Shop::new();
-    shop.write("pipeline.yml", &PIPELINE.replace("    sequence_by: [seq]", "    sequence_by: [seq]\n    partition_by: [status]"));
-    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"\",\"seq\":1}\n");
+    let checks = "    sequence_by: [seq]\n    checks: [{name: status_known, expression: status <> 'lost'}]";
+    shop.write("pipeline.yml", &PIPELINE.replace("    sequence_by: [seq]", checks));
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"lost\",\"seq\":1}\n");
     let said = shop.says(2, &["run", "--only", "bronze.orders,silver.orders", "--log-format", "text", "-w", "lake"]);
     assert!(said.contains("LK0010") && said.contains("(next: tributary ddl silver.orders --warehouse lake)"), "{said}");
 }

@@ -51,11 +51,13 @@ impl Proof {
         OpenOptions { controls: self.controls, ..OpenOptions::default() }
     }
 
-    /// Both runs of the shop's life; ends early, with failed datasets in its reports, when the store dies.
+    /// Both runs of the shop's life; ends early, with failed datasets in its reports or without one, when the store dies.
     async fn live(&self, store: Arc<dyn ObjectStore>) {
         let lake = shop::open_with(store, self.options());
         for base in self.drops.in_turn() {
-            shop::run(&lake, &base).await;
+            if shop::try_run(&lake, &base).await.is_err() {
+                return;
+            }
         }
     }
 
