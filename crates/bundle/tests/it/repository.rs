@@ -16,7 +16,7 @@ fn the_repositorys_bundle_is_sound_for_every_target() {
         let loaded = repository(Some(target));
         let errors: Vec<String> = loaded.faults.iter().filter(|fault| fault.is_error()).map(ToString::to_string).collect();
         assert_eq!(errors, Vec::<String>::new(), "{target}");
-        assert_eq!(loaded.bundle.pipelines.keys().collect::<Vec<_>>(), ["gym", "lakeflow", "retail"]);
+        assert_eq!(loaded.bundle.pipelines.keys().collect::<Vec<_>>(), ["gym", "lakeflow", "retail", "retail_kafka"]);
         assert_eq!(loaded.bundle.jobs.keys().collect::<Vec<_>>(), ["gym_daily", "lakeflow_demo", "retail_hourly"]);
         let tasks = loaded.bundle.jobs.values().flat_map(|job| &job.tasks);
         for task in tasks {
@@ -35,6 +35,17 @@ fn each_pipeline_has_everything_it_reads() {
         (spec.feeds.len(), spec.silver.len(), spec.gold.len(), spec.external.len())
     };
     assert_eq!(counts("retail"), (3, 4, 3, 0));
+    assert_eq!(counts("retail_kafka"), (3, 4, 3, 0));
     assert_eq!(counts("lakeflow"), (3, 3, 1, 0));
     assert_eq!((loaded.bundle.pipelines["retail"].catalog.as_deref(), counts("gym").3), (Some("main"), 0));
+}
+
+#[test]
+fn over_files_and_over_topics_retail_has_the_same_silver_and_gold() {
+    let loaded = repository(None);
+    let spec = |key: &str| loaded.bundle.pipelines[key].spec.as_ref().unwrap();
+    let (files, topics) = (spec("retail"), spec("retail_kafka"));
+    assert_eq!((&files.silver, &files.gold), (&topics.silver, &topics.gold));
+    let tables = |key: &str| spec(key).feeds.iter().map(|feed| feed.table.to_string()).collect::<Vec<_>>();
+    assert_eq!(tables("retail"), tables("retail_kafka"));
 }
