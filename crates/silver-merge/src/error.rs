@@ -266,6 +266,21 @@ pub enum Error {
         /// Whose it is.
         owner: String,
     },
+    /// A release before kept a position by the source's name, and several flows read that source now.
+    #[error(
+        "`{table}` has consumed version {position} of `{source_table}` and does not say by which flow, and {} read it now: run it once with only the flow that has read it, or refresh it in full",
+        flows.iter().map(|flow| format!("`{flow}`")).collect::<Vec<_>>().join(", ")
+    )]
+    FlowUnknown {
+        /// The dataset.
+        table: TableName,
+        /// The source.
+        source_table: Box<TableName>,
+        /// The version consumed.
+        position: i64,
+        /// Names of the flows over it.
+        flows: Vec<String>,
+    },
     /// Other writers won every race for the table.
     #[error("`{table}`: another writer was first {attempts} times, last because {conflict}")]
     Contended {
@@ -399,6 +414,7 @@ impl Fault for Error {
             | Self::SourceChanged { .. }
             | Self::HistoryShorter { .. }
             | Self::StateLost { .. }
+            | Self::FlowUnknown { .. }
             | Self::StateOfAnother { .. } => FaultClass::BadInput,
         }
     }
@@ -432,6 +448,7 @@ impl Fault for Error {
             Self::SourceChanged { .. } => "SM0023",
             Self::HistoryShorter { .. } => "SM0024",
             Self::Remade { .. } => "SM0025",
+            Self::FlowUnknown { .. } => "SM0026",
         })
     }
 
@@ -458,6 +475,7 @@ impl Fault for Error {
             | Self::SetExpectation { table, .. }
             | Self::TextSequence { table, .. } => Some(format!("tributary run --only {table}")),
             Self::SourceChanged { table, .. } => Some(format!("tributary run --full-refresh {table}")),
+            Self::FlowUnknown { table, .. } => Some(format!("tributary show history {table}")),
             Self::HistoryShorter { source_table, .. } => Some(format!("tributary show history {source_table}")),
             Self::Kernel { .. } => None,
         }

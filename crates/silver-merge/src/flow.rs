@@ -1,32 +1,55 @@
 //! Where a flow of a table has got to in its source, kept in the table's commits.
 //!
-//! - A flow alone with its source keeps its position as `tributary:source:<source>`, so that a table with one flow and a table to
-//!   which flows over other sources are added look alike, whatever the flows are called.
-//! - Flows that share a source keep theirs as `tributary:flow:<flow>:<source>`. When a second flow comes to a source, the first takes
-//!   the position there over in a commit of its own, before anything is read ([`share`]); from then on that source's flows are
-//!   known by their names.
+//! - The flow that is called as its table keeps its position as `tributary:source:<source>`.
+//! - A flow with a name of its own keeps it as `tributary:flow:<flow>:<source>`, from its first commit on.
 //! - A flow that runs once keeps the version it has read as `tributary:once:<flow>`.
 //!
-//! A full refresh sets every other flow back to [`NOTHING`], from which it begins anew. Flows so never share a position.
+//! So a flow's position is known by the flow, wherever it stands in a file and whatever other flows there are. Releases before kept the
+//! position of an only flow by its source, whatever it was called: [`take_over`] gives it to the flow it is of, and what says so
+//! (`tributary:taken:<source>`) stays, so that a flow which is called as the table and comes later does not take it for its own.
+//!
+//! A full refresh sets every other flow back to [`NOTHING`], from which it begins anew.
 
 use std::collections::BTreeMap;
 
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, Operation, Progress, Reads, Result, Table};
+use tributary_lake::{LakeOptions, Progress, Table};
 use tributary_specs::{SilverSpec, TableName};
 
 use crate::controls;
+use crate::error::{Error, Result};
 
 /// How the application id of a consumed source begins.
-pub(crate) const SOURCE_PREFIX: &str = "tributary:source:";
+const SOURCE_PREFIX: &str = "tributary:source:";
 /// The same for what tells which table that source is.
 const SOURCE_ID_PREFIX: &str = "tributary:source-id:";
 const FLOW_PREFIX: &str = "tributary:flow:";
 const FLOW_ID_PREFIX: &str = "tributary:flow-id:";
 const ONCE_PREFIX: &str = "tributary:once:";
 const ONCE_ID_PREFIX: &str = "tributary:once-id:";
+/// The position kept by a source's name was given to a flow with a name of its own.
+const TAKEN_PREFIX: &str = "tributary:taken:";
 
 /// The position of a flow that is to begin anew.
 pub(crate) const NOTHING: i64 = -1;
+
+/// The versions of source tables that a table made from them has taken up, one a flow; a view's too.
+///
+/// # Errors
+/// Store errors.
+pub async fn consumed(table: &Table) -> tributary_lake::Result<Vec<(TableName, u64)>> {
+    Ok(consumed_by(&Positions::of(Some(table)).await?))
+}
+
+fn consumed_by(positions: &Positions) -> Vec<(TableName, u64)> {
+    let of = |(app_id, version): (&String, &i64)| {
+        let by_source = app_id.strip_prefix(SOURCE_PREFIX);
+        let by_flow = app_id.strip_prefix(FLOW_PREFIX).and_then(|flow| Some(flow.rsplit_once(':')?.1));
+        let source: TableName = by_source.or(by_flow)?.parse().ok()?;
+        let is_now = by_source.is_none() || !positions.is_taken(&source);
+        is_now.then_some((source, u64::try_from(*version).ok()?))
+    };
+    positions.reached.iter().filter_map(of).collect()
+}
 
 /// Where a flow's position is kept, and what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,17 +62,18 @@ pub(crate) struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// Of a flow over `source`, the only one of the table or one of several.
+    /// Of a flow over `source`.
     pub fn of(flow: &SilverSpec, source: &TableName, positions: &Positions, options: &LakeOptions) -> Self {
         let name = flow.flow_name();
+        let by_source = is_default(flow) && !positions.is_taken(source) || controls::flows_share_one_position(options);
         let (app_id, id_app_id) = if flow.once {
             (format!("{ONCE_PREFIX}{name}"), format!("{ONCE_ID_PREFIX}{name}"))
-        } else if positions.named(source) && !controls::flows_share_one_position(options) {
-            (named(name, source), format!("{FLOW_ID_PREFIX}{name}:{source}"))
-        } else {
+        } else if by_source {
             (format!("{SOURCE_PREFIX}{source}"), format!("{SOURCE_ID_PREFIX}{source}"))
+        } else {
+            (named(name, source), named_id(name, source))
         };
-        let recorded = positions.0.get(&app_id).copied();
+        let recorded = positions.reached.get(&app_id).copied();
         Self { app_id, id_app_id, recorded }
     }
 
@@ -58,91 +82,126 @@ impl Whereabouts {
         self.recorded.filter(|recorded| *recorded > NOTHING)
     }
 
-    /// How rows of `_state` and of quarantine name the flow: its source, where that tells.
+    /// How rows of `_state` name the flow: its source, where that tells.
     pub fn label(&self) -> &str {
         label(&self.app_id)
     }
+}
+
+/// Whether a flow is called as its table.
+fn is_default(flow: &SilverSpec) -> bool {
+    flow.flow_name().eq_ignore_ascii_case(&flow.table.name)
 }
 
 fn named(flow: &str, source: &TableName) -> String {
     format!("{FLOW_PREFIX}{flow}:{source}")
 }
 
+fn named_id(flow: &str, source: &TableName) -> String {
+    format!("{FLOW_ID_PREFIX}{flow}:{source}")
+}
+
 fn label(app_id: &str) -> &str {
     app_id.strip_prefix(SOURCE_PREFIX).or_else(|| app_id.strip_prefix("tributary:")).unwrap_or(app_id)
 }
 
-/// The positions of all flows that a table has ever had, by application id.
+/// The positions of all flows that a table has ever had.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Positions(BTreeMap<String, i64>);
+pub(crate) struct Positions {
+    /// By application id.
+    reached: BTreeMap<String, i64>,
+    /// Which table each source is, and which positions were taken over.
+    beside: BTreeMap<String, i64>,
+}
 
 impl Positions {
     /// As the table has them.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn of(table: Option<&Table>) -> Result<Self> {
-        let mut positions = BTreeMap::new();
+    pub async fn of(table: Option<&Table>) -> tributary_lake::Result<Self> {
+        let mut positions = Self::default();
         if let Some(table) = table {
             for prefix in [SOURCE_PREFIX, FLOW_PREFIX, ONCE_PREFIX] {
-                positions.extend(table.progress_with_prefix(prefix).await?);
+                positions.reached.extend(table.progress_with_prefix(prefix).await?);
+            }
+            for prefix in [SOURCE_ID_PREFIX, TAKEN_PREFIX] {
+                positions.beside.extend(table.progress_with_prefix(prefix).await?);
             }
         }
-        Ok(Self(positions))
+        Ok(positions)
     }
 
-    /// Whether flows over a source are known by their names.
-    fn named(&self, source: &TableName) -> bool {
+    /// As they are once a commit has said so.
+    pub fn after(mut self, progress: &[Progress]) -> Self {
+        for Progress { app_id, version, .. } in progress {
+            let beside = app_id.starts_with(TAKEN_PREFIX) || app_id.starts_with(FLOW_ID_PREFIX);
+            let positions = if beside { &mut self.beside } else { &mut self.reached };
+            positions.insert(app_id.clone(), *version);
+        }
+        self
+    }
+
+    fn is_taken(&self, source: &TableName) -> bool {
+        self.beside.contains_key(&format!("{TAKEN_PREFIX}{source}"))
+    }
+
+    /// Whether a flow with a name of its own has read a source.
+    fn is_named(&self, source: &TableName) -> bool {
         let ending = format!(":{source}");
-        self.0.keys().any(|app_id| app_id.starts_with(FLOW_PREFIX) && app_id.ends_with(&ending))
+        self.reached.keys().any(|app_id| app_id.starts_with(FLOW_PREFIX) && app_id.ends_with(&ending))
     }
 
     /// The position by the label of a flow.
     pub fn reached(&self) -> BTreeMap<String, i64> {
-        self.0.iter().map(|(app_id, position)| (label(app_id).to_owned(), *position)).collect()
+        self.reached.iter().map(|(app_id, position)| (label(app_id).to_owned(), *position)).collect()
     }
 
     /// What sets every flow but one back to its start.
     pub fn set_back(&self, but: &str) -> Vec<Progress> {
-        let others = self.0.iter().filter(|(app_id, position)| *app_id != but && **position > NOTHING);
+        let others = self.reached.iter().filter(|(app_id, position)| *app_id != but && **position > NOTHING);
         let back = |(app_id, position): (&String, &i64)| Progress { app_id: app_id.clone(), expected: Some(*position), version: NOTHING };
         others.map(back).collect()
     }
 }
 
-/// What makes the flows over each shared source known by their names, where they are not yet: the first of them goes on from the
-/// position there, the others begin.
-fn plan_share(flows: &[SilverSpec], positions: &Positions) -> Vec<Progress> {
-    let mut progress = Vec::new();
-    let streams = || flows.iter().filter(|flow| !flow.once).filter_map(|flow| Some((flow, flow.sources.first()?)));
-    for (at, (flow, source)) in streams().enumerate() {
-        let is_first = streams().take(at).all(|(_, other)| other != source);
-        let is_shared = streams().filter(|(_, other)| *other == source).count() > 1;
-        if !is_first || !is_shared || positions.named(source) {
-            continue;
-        }
-        let app_id = format!("{SOURCE_PREFIX}{source}");
-        let there = positions.0.get(&app_id).copied();
-        progress.push(Progress { app_id: named(flow.flow_name(), source), expected: None, version: there.unwrap_or(NOTHING) });
-        // Who still knows the position under its old name is fenced.
-        progress.extend(there.map(|there| Progress { app_id, expected: Some(there), version: there }));
-    }
-    progress
-}
-
-/// Makes flows that share a source known by their names; a table that is not there yet is left alone until it is. None when that is
-/// so, or nothing is to be done; else how the commit ended.
+/// What gives positions that releases before have kept by the source's name to the flows they are of: each to the only flow over its
+/// source, where that has a name of its own. Empty where nothing is to be done.
 ///
 /// # Errors
-/// Store errors.
-pub(crate) async fn share(lake: &Lake, spec: &SilverSpec, flows: &[SilverSpec]) -> Result<Option<CommitOutcome>> {
-    let Some(table) = lake.table(&spec.table).await? else { return Ok(None) };
-    let progress = plan_share(flows, &Positions::of(Some(&table)).await?);
-    if progress.is_empty() || controls::flows_share_one_position(lake.options()) {
-        return Ok(None);
+/// [`Error::FlowUnknown`] where several flows have come to such a source, so that nothing tells whose position it is.
+pub(crate) fn take_over(flows: &[SilverSpec], positions: &Positions) -> Result<Vec<Progress>> {
+    let mut over: BTreeMap<&TableName, Vec<&SilverSpec>> = BTreeMap::new();
+    for flow in flows.iter().filter(|flow| !flow.once) {
+        if let Some(source) = flow.sources.first() {
+            over.entry(source).or_default().push(flow);
+        }
     }
-    let commit = Commit { operation: Operation::Write, progress, reads: Reads::BlindAppend, ..Commit::default() };
-    table.commit(commit).await.map(Some)
+    let mut progress = Vec::new();
+    for (source, flows) in over {
+        let app_id = format!("{SOURCE_PREFIX}{source}");
+        let Some(position) = positions.reached.get(&app_id).copied().filter(|position| *position > NOTHING) else { continue };
+        if positions.is_taken(source) || positions.is_named(source) || flows.iter().any(|flow| is_default(flow)) {
+            continue;
+        }
+        let [flow] = flows.as_slice() else {
+            let names = flows.iter().map(|flow| flow.flow_name().to_owned()).collect();
+            return Err(Error::FlowUnknown {
+                table: flows[0].table.clone(),
+                source_table: Box::new(source.clone()),
+                position,
+                flows: names,
+            });
+        };
+        let first = |app_id, version| Progress { app_id, expected: None, version };
+        progress.push(first(named(flow.flow_name(), source), position));
+        progress.push(first(format!("{TAKEN_PREFIX}{source}"), position));
+        let identity = positions.beside.get(&format!("{SOURCE_ID_PREFIX}{source}"));
+        progress.extend(identity.map(|identity| first(named_id(flow.flow_name(), source), *identity)));
+        // Who still knows the position by the source's name is fenced.
+        progress.push(Progress { app_id, expected: Some(position), version: position });
+    }
+    Ok(progress)
 }
 
 #[cfg(test)]
@@ -156,7 +215,8 @@ mod tests {
     }
 
     fn positions(of: &[(&str, i64)]) -> Positions {
-        Positions(of.iter().map(|(app_id, position)| ((*app_id).to_owned(), *position)).collect())
+        let reached = of.iter().map(|(app_id, position)| ((*app_id).to_owned(), *position)).collect();
+        Positions { reached, ..Positions::default() }
     }
 
     fn whereabouts(flow: &SilverSpec, positions: &Positions) -> (String, Option<i64>) {
@@ -165,27 +225,55 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_alone_with_its_source_keeps_its_position_whatever_it_is_called() {
-        let there = positions(&[("tributary:source:bronze.a", 7)]);
-        for name in ["t", "another"] {
-            assert_eq!(whereabouts(&flow(name, "a"), &there), ("tributary:source:bronze.a".to_owned(), Some(7)));
+    fn a_position_is_known_by_its_flow_whatever_other_flows_there_are() {
+        let there = positions(&[("tributary:source:bronze.a", 7), ("tributary:flow:x:bronze.a", 5)]);
+        assert_eq!(whereabouts(&flow("t", "a"), &there), ("tributary:source:bronze.a".to_owned(), Some(7)));
+        assert_eq!(whereabouts(&flow("x", "a"), &there), ("tributary:flow:x:bronze.a".to_owned(), Some(5)));
+        assert_eq!(whereabouts(&flow("y", "a"), &there), ("tributary:flow:y:bronze.a".to_owned(), None));
+        for flows in [vec![flow("x", "a"), flow("t", "a")], vec![flow("y", "a"), flow("x", "a")]] {
+            assert_eq!(take_over(&flows, &there).unwrap(), [], "they are known by their names");
         }
-        assert_eq!(whereabouts(&flow("b", "b"), &there).1, None);
-        assert!(plan_share(&[flow("a", "a"), flow("b", "b")], &there).is_empty());
     }
 
     #[test]
-    fn the_first_of_two_flows_over_a_source_goes_on_from_its_position_and_the_other_begins() {
+    fn a_position_kept_by_its_source_goes_over_to_the_only_flow_there_and_to_no_other() {
         let mut there = positions(&[("tributary:source:bronze.a", 7)]);
-        let taken = plan_share(&[flow("one", "a"), flow("two", "a")], &there);
-        let of = |progress: &Progress| (progress.app_id.clone(), progress.version);
-        assert_eq!(taken.iter().map(of).collect::<Vec<_>>()[0], ("tributary:flow:one:bronze.a".to_owned(), 7));
-        there.0.extend(taken.iter().map(of));
-        assert!(plan_share(&[flow("new", "a"), flow("one", "a"), flow("two", "a")], &there).is_empty());
-        assert_eq!(whereabouts(&flow("one", "a"), &there).1, Some(7));
-        for name in ["two", "new"] {
+        there.beside.insert("tributary:source-id:bronze.a".to_owned(), 99);
+        let taken = take_over(&[flow("x", "a"), flow("y", "b")], &there).unwrap();
+        let there = there.after(&taken);
+        assert_eq!(there.beside.get("tributary:flow-id:x:bronze.a"), Some(&99));
+        assert_eq!(whereabouts(&flow("x", "a"), &there).1, Some(7));
+        for name in ["t", "z"] {
             assert_eq!(whereabouts(&flow(name, "a"), &there).1, None, "{name} has read nothing yet");
         }
+        assert_eq!(there.reached().get("bronze.a"), Some(&7), "what was remembered by the old name still counts");
+        assert_eq!(take_over(&[flow("z", "a"), flow("x", "a")], &there).unwrap(), []);
+    }
+
+    #[test]
+    fn a_position_that_is_of_one_of_several_flows_is_given_to_none() {
+        let there = positions(&[("tributary:source:bronze.a", 7)]);
+        let error = take_over(&[flow("x", "a"), flow("y", "a")], &there).unwrap_err();
+        assert!(matches!(&error, Error::FlowUnknown { flows, position: 7, .. } if flows == &["x", "y"]), "{error}");
+        assert_eq!(take_over(&[flow("x", "a"), flow("t", "a")], &there).unwrap(), [], "it is the one of the flow called as the table");
+        let mut fill = flow("y", "a");
+        fill.once = true;
+        assert_eq!(take_over(&[flow("x", "a"), fill], &there).unwrap().len(), 3, "a flow that runs once is known by its name");
+    }
+
+    #[test]
+    fn what_is_consumed_is_told_by_source_whoever_reads_it() {
+        let mut there = positions(&[
+            ("tributary:source:bronze.a", 7),
+            ("tributary:flow:x:bronze.a", 9),
+            ("tributary:flow:x:y:bronze.b", 3),
+            ("tributary:flow:z:bronze.b", NOTHING),
+            ("tributary:once:fill", 3),
+        ]);
+        let (a, b) = (TableName::new("bronze", "a"), TableName::new("bronze", "b"));
+        assert_eq!(consumed_by(&there), [(a.clone(), 9), (b.clone(), 3), (a.clone(), 7)]);
+        there.beside.insert("tributary:taken:bronze.a".to_owned(), 7);
+        assert_eq!(consumed_by(&there), [(a, 9), (b, 3)], "another position stands for the one taken over");
     }
 
     #[test]
@@ -193,6 +281,6 @@ mod tests {
         let there = positions(&[("tributary:source:bronze.a", 7), ("tributary:once:fill", 3), ("tributary:source:bronze.b", NOTHING)]);
         let back = there.set_back("tributary:source:bronze.a");
         assert_eq!(back, [Progress { app_id: "tributary:once:fill".to_owned(), expected: Some(3), version: NOTHING }]);
-        assert_eq!(whereabouts(&flow("b", "b"), &there).1, None);
+        assert_eq!(whereabouts(&flow("t", "b"), &there).1, None);
     }
 }

@@ -62,6 +62,7 @@ mod widen;
 mod writes;
 
 pub use error::{Error, Result};
+pub use flow::consumed;
 pub use look::{FlowLook, look};
 pub use options::{Build, Options};
 pub use run::{run, table_spec};

@@ -4,7 +4,7 @@ use tributary_lake::{Lake, Table};
 use tributary_specs::{SilverSpec, TableName};
 
 use crate::error::{Error, Result};
-use crate::flow::{Positions, Whereabouts};
+use crate::flow::{Positions, Whereabouts, take_over};
 
 /// How far one flow of a dataset has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +22,17 @@ pub struct FlowLook {
 /// Says how far the flows of a dataset have read, as the table has it; `table` is none before the first run.
 ///
 /// # Errors
-/// Store errors.
+/// Store errors; [`Error::FlowUnknown`].
 pub async fn look(lake: &Lake, spec: &SilverSpec, table: Option<&Table>) -> Result<Vec<FlowLook>> {
     let positions = Positions::of(table).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
+    let flows = spec.each_flow();
+    let taken_over = take_over(&flows, &positions)?;
+    let positions = positions.after(&taken_over);
     let mut looks: Vec<FlowLook> = Vec::new();
-    for flow in spec.each_flow() {
+    for flow in flows {
         let Some(source) = flow.sources.first() else { continue };
         let whereabouts = Whereabouts::of(&flow, source, &positions, lake.options());
-        // of flows that are to share a source from now on the first goes on from the position there
-        let taken = looks.iter().any(|look| look.source == *source) && whereabouts.label() == source.to_string();
-        let reached = whereabouts.position().filter(|_| !taken).and_then(|position| u64::try_from(position).ok());
+        let reached = whereabouts.position().and_then(|position| u64::try_from(position).ok());
         looks.push(FlowLook { flow: flow.flow_name().to_owned(), source: source.clone(), reached, done: flow.once && reached.is_some() });
     }
     Ok(looks)

@@ -73,11 +73,8 @@ impl FlowRun<'_> {
         let mut goal = Goal::default();
         let mut conflicts = 0;
         loop {
-            let ended = match self.share().await? {
-                Some(lost) => Ended::Lost(lost),
-                None => attempt(self, started, &mut goal).await?,
-            };
-            match ended {
+            match attempt(self, started, &mut goal).await? {
+                Ended::TakenOver => {}
                 Ended::Empty(to) => goal.empty_to = Some(to),
                 Ended::Widened(note) => goal.widened.push(note),
                 Ended::Report(report) => {
@@ -101,14 +98,19 @@ impl FlowRun<'_> {
         }
     }
 
-    /// See [`flow::share`]; the outcome of a lost race.
-    async fn share(&self) -> Result<Option<CommitOutcome>> {
-        if self.flows.len() < 2 {
+    /// Gives positions that are kept by a source's name to their flows; none where there are none. What replaces the table sets them
+    /// back instead.
+    async fn take_over(&self, existing: Option<&Table>, positions: &Positions) -> Result<Option<Ended>> {
+        if self.options.full_refresh || crate::controls::flows_share_one_position(self.lake.options()) {
             return Ok(None);
         }
-        let shared = flow::share(self.lake, self.spec, self.flows).await;
-        let outcome = shared.map_err(|source| Error::lake("commit to", &self.spec.table, source))?;
-        Ok(outcome.filter(|outcome| !matches!(outcome, CommitOutcome::Committed { .. })))
+        let progress = flow::take_over(self.flows, positions)?;
+        let Some(table) = existing.filter(|_| !progress.is_empty()) else { return Ok(None) };
+        let commit = Commit { operation: Operation::Write, progress, reads: Reads::BlindAppend, ..Commit::default() };
+        Ok(Some(match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
+            CommitOutcome::Committed { .. } => Ended::TakenOver,
+            lost => Ended::Lost(lost),
+        }))
     }
 }
 
@@ -118,15 +120,17 @@ fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
         return first;
     }
     let mut report = beside(first, second);
+    report.positions.extend(second.positions.clone());
     report.reason = format!("{} new rows in several commits", report.rows_in);
     report
 }
 
-/// The report of what two flows, or two commits, did one after the other.
+/// The report of what two flows, or two commits, did one after the other. Of flows over one source the least position tells how far
+/// the table has read it.
 fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
     if second.status == Status::NothingNew {
         let mut report = first;
-        report.positions.extend(second.positions.clone());
+        least(&mut report.positions, &second.positions);
         return report;
     }
     let mut report = second.clone();
@@ -142,7 +146,7 @@ fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
     report.bytes_written += first.bytes_written;
     report.conflicts += first.conflicts;
     report.millis = first.millis.max(report.millis);
-    report.positions = first.positions.into_iter().chain(report.positions).collect();
+    least(&mut report.positions, &first.positions);
     report.notes = first.notes.into_iter().chain(report.notes).collect();
     report.count_rules(first.rules);
     if first.status == Status::Committed {
@@ -154,6 +158,12 @@ fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
         }
     }
     report
+}
+
+fn least(positions: &mut BTreeMap<String, i64>, other: &BTreeMap<String, i64>) {
+    for (source, position) in other {
+        positions.entry(source.clone()).and_modify(|least| *least = (*least).min(*position)).or_insert(*position);
+    }
 }
 
 /// The mode of a run that built the table anew.
@@ -216,6 +226,8 @@ pub(crate) enum Ended {
     Widened(String),
     /// With a commit, or with nothing to do.
     Report(Box<DatasetReport>),
+    /// With a position given to its flow, and nothing read yet.
+    TakenOver,
     /// With a race lost.
     Lost(CommitOutcome),
 }
@@ -306,6 +318,9 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
     let of_target = |source| Error::lake("read positions of", &spec.table, source);
     let existing = open(lake, &spec.table).await?;
     let positions = Positions::of(existing.as_ref()).await.map_err(of_target)?;
+    if let Some(ended) = run.take_over(existing.as_ref(), &positions).await? {
+        return Ok(ended);
+    }
     let place = Whereabouts::of(spec, name, &positions, lake.options());
     let quarantine = Quarantine::open(lake, spec, &place).await?;
     let source_identity = Identity::recorded(existing.as_ref(), place.id_app_id.clone()).await.map_err(of_target)?;
@@ -540,6 +555,7 @@ impl Attempt<'_> {
         notes.extend(
             unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),
         );
+        let place = if self.spec.once { self.place.label().to_owned() } else { intake.source.name().to_string() };
         DatasetReport {
             status: Status::Committed,
             rows_in: findings.rows,
@@ -553,7 +569,7 @@ impl Attempt<'_> {
             rules: intake.judge.rule_counts(self.spec.flow_name(), &findings.rules),
             ties: counts.ties,
             version_to: Some(version),
-            positions: BTreeMap::from([(self.place.label().to_owned(), self.to as i64)]),
+            positions: BTreeMap::from([(place, self.to as i64)]),
             bytes_written: bytes,
             mode: mode.to_owned(),
             reason: format!("{} new rows of {}{slices}", findings.rows, intake.source.name()),
