@@ -64,6 +64,7 @@ pub fn layer(program: Program) -> Command {
              {name} --stream --processing-time 30\n  \
              {name} --print-config"
         ))
+        .args([variable(), conf(), accept_unprotected()])
         .args(arguments(program))
 }
 

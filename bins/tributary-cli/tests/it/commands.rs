@@ -499,6 +499,25 @@ fn each_layers_own_binary_runs_its_layer_after_the_other() {
     assert_eq!(shop.says(0, &["sql", "select * from gold.by_status", "-o", "csv"]), "status,orders\nnew,2\n");
 }
 
+#[test]
+fn a_layers_own_binary_runs_a_folder_of_sql_with_its_parameters() {
+    let shop = Shop::new();
+    shop.write(
+        "sql/visits.sql",
+        "CREATE STREAMING TABLE bronze.visits (page STRING) AS SELECT * FROM STREAM read_files('${drops}', format => 'json');",
+    );
+    shop.write("data/raw/seen/1.jsonl", "{\"page\":\"a\"}\n{\"page\":\"b\"}\n");
+    let flag = |name: &str, path: &str| format!("--{name}={}", shop.path(path).display());
+    let run = |more: &[&str]| {
+        let flags = [flag("pipeline", "sql"), flag("base-data-path", "data/raw"), flag("warehouse", "data/lake")];
+        let arguments = std::iter::once("tributary-bronze".to_owned()).chain(flags).chain(more.iter().map(|text| (*text).to_owned()));
+        let inputs = Inputs { arguments: arguments.map(Into::into).collect(), folder: shop.path(""), ..Inputs::default() };
+        tributary_cli::layer(Program::Bronze, &inputs)
+    };
+    assert_eq!((run(&[]), run(&["--conf", "drops=seen"])), (2, 0));
+    assert_eq!(shop.says(0, &["sql", "select count(*) as visits from bronze.visits", "-o", "csv"]), "visits\n2\n");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_continuous_run_takes_what_comes_says_only_that_and_ends_well_when_it_is_told_to() {
