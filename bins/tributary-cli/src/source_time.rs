@@ -15,8 +15,6 @@ use tributary::{Lake, Table, TableName};
 
 use crate::failure::Failure;
 
-/// Application ids of positions in source tables, before the table's name.
-const SOURCE: &str = "tributary:source:";
 /// When an event happened at its source.
 const EVENT_TIME: &str = "_event_time";
 
@@ -67,9 +65,8 @@ impl<'a> SourceTimes<'a> {
                 return self.newest_event(&table).await;
             }
             let mut newest = None;
-            for (app_id, version) in table.into_inner().progress_with_prefix(SOURCE).await? {
-                let (Some(name), Ok(version)) = (app_id.strip_prefix(SOURCE), u64::try_from(version)) else { continue };
-                let source = match self.lake.table(name).await {
+            for (name, version) in table.consumed().await? {
+                let source = match self.lake.table(&name.to_string()).await {
                     Ok(source) => source,
                     // a source that is gone says nothing
                     Err(tributary::Error::NoTable { .. }) => continue,

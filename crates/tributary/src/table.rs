@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::{CommitEntry, ReadOptions};
+use tributary_specs::TableName;
 
 use crate::Error;
 
@@ -109,6 +110,22 @@ impl Table {
     /// ```
     pub async fn changes(&self, from: u64, to: u64) -> Result<SendableRecordBatchStream, Error> {
         Ok(self.inner.changes(from, to).await?)
+    }
+
+    /// The versions of other tables that its rows are made of, one a flow; empty for a feed's table.
+    ///
+    /// # Errors
+    /// [`Error::Lake`] when the store does not answer.
+    ///
+    /// ```no_run
+    /// # async fn f(lake: tributary::Lake) -> Result<(), tributary::Error> {
+    /// for (source, version) in lake.table("silver.orders").await?.consumed().await? {
+    ///     println!("{source} up to version {version}");
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn consumed(&self) -> Result<Vec<(TableName, u64)>, Error> {
+        Ok(tributary_silver_merge::consumed(&self.inner).await?)
     }
 
     /// Its commits, newest first, as far as the log goes.

@@ -415,7 +415,14 @@ impl Planning<'_> {
     async fn silver(&self, plan: &mut DatasetPlan, dataset: &DatasetRef, table: Option<&Table>) -> Result<(), Error> {
         let in_full = self.options.refreshes_in_full(&plan.table);
         let spec = &self.pipeline.spec().silver[dataset.index];
-        let flows = tributary_silver_merge::look(self.lake.inner(), spec, table.filter(|_| !in_full)).await?;
+        let flows = match tributary_silver_merge::look(self.lake.inner(), spec, table.filter(|_| !in_full)).await {
+            Ok(flows) => flows,
+            Err(error @ tributary_silver_merge::Error::FlowUnknown { .. }) => {
+                plan.stops.push(tributary_fault::chain(&error));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
         let streams: Vec<TableName> = flows.iter().map(|flow| flow.source.clone()).collect();
         let mut rows = Some(0);
         for flow in flows.iter().filter(|flow| !flow.done) {

@@ -19,8 +19,6 @@ const LOOK_BACK: u64 = 20;
 const AT_ONCE: usize = 16;
 /// When an event happened at its source.
 const EVENT_TIME: &str = "_event_time";
-/// Application ids of positions in source tables, before the table's name.
-const SOURCE: &str = "tributary:source:";
 
 /// How far a table has come at a version, in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,10 +69,7 @@ fn look_back<'a>(
             newest_event(&table, known).await?
         } else {
             let mut newest = None;
-            for (app_id, version) in table.progress_with_prefix(SOURCE).await? {
-                let (Some(Ok(source)), Ok(version)) = (app_id.strip_prefix(SOURCE).map(str::parse), u64::try_from(version)) else {
-                    continue;
-                };
+            for (source, version) in tributary_silver_merge::consumed(&table).await? {
                 newest = newest.max(look_back(lake, &source, Some(version), None, found).await?);
             }
             newest

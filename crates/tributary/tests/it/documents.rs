@@ -71,6 +71,9 @@ fn every_error_code_has_a_page_and_every_page_a_code() {
     let orphaned: Vec<&String> = pages.difference(&codes).filter(|page| *page != "README").collect();
     assert!(missing.is_empty(), "codes without a page in docs/runbooks: {missing:?}");
     assert!(orphaned.is_empty(), "pages of codes that do not exist: {orphaned:?}");
+    let index = fs::read_to_string(root().join("docs/runbooks/README.md")).expect("the list of codes");
+    let unlisted: Vec<&String> = codes.iter().filter(|code| !index.contains(&format!("| [{code}]({code}.md) |"))).collect();
+    assert!(unlisted.is_empty(), "codes that docs/runbooks/README.md does not list: {unlisted:?}");
 }
 
 #[test]

@@ -105,6 +105,71 @@ async fn plans_of_a_life_say_what_each_run_then_does() {
     assert_golden!("tests/golden/plans.txt", told);
 }
 
+/// One table by two flows over two feeds, and a flow that comes to the first feed later, before the others in the file.
+fn of_flows(first: &str) -> Pipeline {
+    let feed = |name: &str| {
+        format!(
+            "
+  - name: {name}
+    table: bronze.{name}
+    decode: json
+    source: {{files: {{path: {name}, format: jsonl}}}}
+    columns: [{{name: id, type: long}}]"
+        )
+    };
+    pipeline(&format!(
+        "
+name: flows
+feeds:{}{}
+silver:
+  - table: silver.all
+    policy: append
+    {first}
+      - {{name: of_returns, sources: [bronze.returns]}}
+",
+        feed("orders"),
+        feed("returns")
+    ))
+}
+
+#[tokio::test]
+async fn plans_graphs_and_lineage_see_every_flow_of_a_table() {
+    let (drops, lake) = (tempfile::tempdir().unwrap(), open(Arc::new(InMemory::new())));
+    let table: tributary::TableName = "silver.all".parse().unwrap();
+    for name in ["orders", "returns"] {
+        std::fs::create_dir_all(drops.path().join(name)).unwrap();
+        std::fs::write(drops.path().join(name).join("1.jsonl"), "{\"id\":1}\n{\"id\":2}\n").unwrap();
+    }
+    let two = of_flows("sources: [bronze.orders]\n    flows:");
+    let bronze = RunOptions { layers: vec![tributary::Layer::Bronze], ..options(drops.path()) };
+    lake.run(&two, bronze).await.unwrap();
+    let of_plan = |plan: &Plan| -> Vec<String> { of(plan, "silver.all").inputs.iter().map(|input| input.from.clone()).collect() };
+    assert_eq!(of_plan(&plan(&lake, &two, drops.path()).await), ["bronze.orders", "bronze.returns"]);
+
+    let (_, lineage) = lake.lineage(&two, Some(&table)).await.unwrap().remove(0);
+    assert_eq!(lineage.sources.iter().map(ToString::to_string).collect::<Vec<_>>(), ["bronze.orders", "bronze.returns"]);
+    assert_eq!(lineage.columns.iter().find(|column| column.column == "id").unwrap().from.len(), 2, "{lineage:?}");
+    let graph = lake.graph(&two).await.unwrap();
+    let node = graph.nodes.iter().find(|node| node.name == "silver.all").unwrap();
+    let flows: Vec<_> = node.flows.iter().map(|flow| (flow.name.as_str(), flow.reads[0].as_str())).collect();
+    assert_eq!(flows, [("all", "bronze.orders"), ("of_returns", "bronze.returns")]);
+
+    let report = lake.run(&two, options(drops.path())).await.unwrap();
+    let silver = report.datasets.iter().find(|one| one.table == "silver.all").unwrap();
+    assert!(silver.positions.keys().eq(["bronze.orders", "bronze.returns"]), "{silver:?}");
+    assert_eq!(plan(&lake, &two, drops.path()).await.datasets.iter().filter(|one| one.changes_anything()).count(), 0);
+
+    let first = "flow: later\n    sources: [bronze.orders]\n    flows:\n      - {name: all, sources: [bronze.orders]}";
+    let unclear = plan(&lake, &of_flows(&first.replace("later", "one").replace("name: all", "name: two")), drops.path()).await;
+    assert!(of(&unclear, "silver.all").stops[0].contains("does not say by which flow"), "{}", unclear.to_text());
+    let three = of_flows(first);
+    assert_eq!(of_plan(&plan(&lake, &three, drops.path()).await), ["bronze.orders"], "the new flow alone begins");
+    run(&lake, &three, drops.path()).await;
+    let consumed = lake.table("silver.all").await.unwrap().consumed().await.unwrap();
+    let sources: Vec<String> = consumed.iter().map(|(source, _)| source.to_string()).collect();
+    assert_eq!(sources, ["bronze.orders", "bronze.returns", "bronze.orders"], "one a flow");
+}
+
 #[tokio::test]
 async fn a_lake_with_one_changed_definition_is_planned_as_exactly_that_change() {
     let (drops, lake, shop) = (drops(), open(Arc::new(InMemory::new())), pipeline(PIPELINE));
