@@ -116,4 +116,4 @@ seed TIMES="1":
 
 # Bronze, silver and gold of the retail pipeline from the containers' broker, continuously, until interrupted.
 run-streaming *ARGS:
-    cargo run --quiet -p tributary-cli --bin tributary -- run --pipeline pipelines/retail-kafka.yml --kafka-bootstrap localhost:19092 --stream --processing-time 5 {{ARGS}}
+    cargo run --quiet -p tributary-cli --bin tributary -- run --pipeline retail_kafka --kafka-bootstrap localhost:19092 --stream --processing-time 5 {{ARGS}}

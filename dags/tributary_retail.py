@@ -15,8 +15,8 @@ no clean-up, and a run that was killed is made good by the next.
   that stands outside is refused. No backfill moves a position back.
 
 Settings come from the environment of the worker: `TRIBUTARY_WAREHOUSE`, `TRIBUTARY_KAFKA_BOOTSTRAP` and the rest of
-docs/reference/settings.md; `TRIBUTARY_PIPELINE` names the pipeline: a folder of SQL files or a YAML file. The programs are looked for in `LAYER_PROGRAMS`, else on
-the path.
+docs/reference/settings.md. `TRIBUTARY_PIPELINE` names the pipeline: by its key in the bundle around the working folder (this
+repository's is `retail_kafka`), a folder of SQL files or a YAML file. The programs are looked for in `LAYER_PROGRAMS`, else on the path.
 """
 
 import os

@@ -1,5 +1,5 @@
 -- Rows on the first call; on every call stock that moves, and a product that goes and comes back.
-insert ignore into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, state)
+insert ignore into inventory (sku, warehouse, product, qty, reserved, qty_total, unit_cost, state)
 with recursive n (n) as (select 1 union all select n + 1 from n where n < 50)
 select concat('SKU-', lpad(n, 4, '0')), 18446744073709551000 + n, concat('product ', n), 120, 0, 120, n * 1.1, 'ok' from n;
 

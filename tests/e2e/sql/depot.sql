@@ -1,6 +1,6 @@
 create table inventory (
   sku varchar(24) not null,
-  lot bigint unsigned not null,
+  warehouse bigint unsigned not null,
   product varchar(120) not null,
   qty int not null,
   reserved int not null,
@@ -26,5 +26,5 @@ create table inventory (
   updated_at timestamp not null default current_timestamp on update current_timestamp,
   span time(3),
   vintage year,
-  primary key (sku, lot)
+  primary key (sku, warehouse)
 ) character set utf8mb4 collate utf8mb4_bin;

@@ -15,7 +15,7 @@ pub struct Layers {
     pub binaries: PathBuf,
     /// A layer whose program is `broken` instead of its own.
     pub broken: Option<&'static str>,
-    /// The pipeline file.
+    /// The pipeline's file or folder.
     pub pipeline: PathBuf,
     /// The root of the tables.
     pub warehouse: PathBuf,

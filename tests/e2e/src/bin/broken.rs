@@ -1,12 +1,13 @@
 //! `broken --layer bronze|silver --without fencing|planning-again …`: a layer that breaks a rule on purpose, in place of
 //! `tributary-<layer>`. `fire` and `soak` must notice. It understands the flags that those give and no others.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tributary::{KafkaOptions, Lake, Layer, Mode, OpenOptions, Pipeline, RunOptions};
+use tributary::{KafkaOptions, Lake, Layer, Mode, OpenOptions, RunOptions};
+use tributary_e2e::run::Definition;
 use tributary_testkit::{Control, Controls};
 
 fn main() -> ExitCode {
@@ -38,8 +39,7 @@ fn run() -> Result<u8> {
         "planning-again" => Control::NoReplanAfterConflict,
         other => bail!("no rule is called {other:?}"),
     };
-    let text = std::fs::read_to_string(value("--pipeline")?).context("the pipeline")?;
-    let pipeline = Pipeline::from_yaml(&[("pipeline.yml", &text)])?;
+    let pipeline = Definition::read(Path::new(&value("--pipeline")?))?.pipeline()?;
     let pairs = arguments.windows(2).filter(|pair| pair[0] == "--kafka-property").filter_map(|pair| pair[1].split_once('='));
     let kafka = KafkaOptions {
         bootstrap: optional("--kafka-bootstrap"),

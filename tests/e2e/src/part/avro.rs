@@ -11,7 +11,7 @@ use super::operation::{METRICS, sample, samples};
 use crate::check::{Outcome, of_avro};
 use crate::layers::{Layers, Process};
 use crate::records::Records;
-use crate::run::{Compared, Drains, PATIENCE, World, wait_until};
+use crate::run::{Compared, Definition, Drains, PATIENCE, World, wait_until};
 use crate::services::Services;
 use crate::session::Database;
 use crate::workload::{Payments, Workload as _, perform};
@@ -70,7 +70,7 @@ fn prepare(services: &Services, seed: u64) -> Result<(World<'_>, Payments, Datab
     let tag = World::tag("avro");
     let name = format!("payments_{tag}");
     let pipeline = PIPELINE.replace("name: payments\nfeeds", &format!("name: {tag}\nfeeds")).replace("[payments.", &format!("[{name}."));
-    let mut world = World::new(services, &tag, &pipeline)?;
+    let mut world = World::new(services, &tag, Definition::Yaml(pipeline))?;
     let database = services.postgres()?.create(&name)?;
     let mut payments = Payments::new(seed);
     database.execute_all(Payments::schema().iter().chain(&payments.first_rows()).map(String::as_str))?;

@@ -96,9 +96,8 @@ pub(super) fn doctor(world: &World<'_>, layers: &Layers, outcome: &mut Outcome) 
         outcome.fail(format!("doctor exits {code}, passes over {missing:?}, finds wrong {:?}", failed(&findings)));
     }
 
-    let text = std::fs::read_to_string(&world.pipeline_file).context("reading the pipeline")?;
-    let misspelt = Layers { pipeline: world.folder.join("misspelt.yml"), ..layers.clone() };
-    std::fs::write(&misspelt.pipeline, text.replace("public.orders", "public.oders")).context("writing a pipeline")?;
+    let definition = world.definition.clone().replaced("public.orders'", "public.oders'")?;
+    let misspelt = Layers { pipeline: definition.write(&world.folder.join("misspelt"))?, ..layers.clone() };
     let (refusal, findings) = misspelt.doctor(&[])?;
     let wrong = failed(&findings);
     if refusal != 2 || wrong.len() != 1 || !wrong[0].contains("public.oders") {

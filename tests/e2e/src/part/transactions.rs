@@ -11,7 +11,7 @@ use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer as _, Threa
 
 use crate::check::Outcome;
 use crate::layers::Layers;
-use crate::run::World;
+use crate::run::{Definition, World};
 use crate::services::Services;
 
 /// How long the broker may take over one step of a transaction.
@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_secs(30);
 pub(super) fn run(services: &Services) -> Result<Outcome> {
     let tag = World::tag("transactions");
     let topic = format!("entries_{tag}");
-    let world = World::new(services, &tag, &pipeline(&tag, &topic))?;
+    let world = World::new(services, &tag, Definition::Yaml(pipeline(&tag, &topic)))?;
     let bootstrap = services.get("KAFKA_BOOTSTRAP")?;
     make(bootstrap, &topic)?;
     let layers = world.layers("drained")?;

@@ -1,5 +1,6 @@
 //! What the parts are made of: databases, connectors and pipeline of a run, the workload, waiting for delivery, comparing.
 
+mod definition;
 mod drains;
 mod pipeline;
 mod retail;
@@ -9,6 +10,7 @@ mod world;
 
 use std::time::Duration;
 
+pub use definition::Definition;
 pub use drains::Drains;
 pub use retail::Retail;
 pub use settle::settle;

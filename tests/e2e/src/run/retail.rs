@@ -30,7 +30,7 @@ impl<'a> Retail<'a> {
     pub fn prepare(services: &'a Services, profile: Profile, seed: u64) -> Result<(Self, Shop, Depot)> {
         let tag = World::tag(profile.name());
         let (shop_name, depot_name) = (format!("shop_{tag}"), format!("depot_{tag}"));
-        let mut world = World::new(services, &tag, &pipeline::retail(profile, &tag, &shop_name, &depot_name)?)?;
+        let mut world = World::new(services, &tag, pipeline::retail(profile, &tag, &shop_name, &depot_name)?)?;
         let (shop, depot) = (services.postgres()?.create(&shop_name)?, services.mariadb()?.create(&depot_name)?);
         let (mut orders, mut inventory) = (Shop::new(profile, seed), Depot::new(profile, seed));
         shop.execute_all(Shop::schema(profile).iter().chain(&orders.first_rows()).map(String::as_str))?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use tributary::{Pipeline, Source};
 
+use super::definition::Definition;
 use crate::check::{Outcome, Prediction, Sides, compare};
 use crate::connect::Connect;
 use crate::delivered;
@@ -42,8 +43,10 @@ pub struct World<'a> {
     pub tables: Vec<Compared>,
     /// The pipeline, reading this run's topics.
     pub pipeline: Pipeline,
-    /// Its file.
-    pub pipeline_file: PathBuf,
+    /// Its texts.
+    pub definition: Definition,
+    /// Its file or folder.
+    pub pipeline_path: PathBuf,
 }
 
 impl<'a> World<'a> {
@@ -53,14 +56,12 @@ impl<'a> World<'a> {
     }
 
     /// A folder with a pipeline; no connector yet.
-    pub fn new(services: &'a Services, tag: &str, pipeline: &str) -> Result<Self> {
+    pub fn new(services: &'a Services, tag: &str, definition: Definition) -> Result<Self> {
         let folder = services.folder.join("e2e").join(tag);
         std::fs::create_dir_all(&folder).context("making the run's folder")?;
-        let pipeline_file = folder.join("pipeline.yml");
-        std::fs::write(&pipeline_file, pipeline).context("writing the pipeline")?;
-        let pipeline = Pipeline::from_yaml(&[("pipeline.yml", pipeline)])?;
+        let (pipeline_path, pipeline) = (definition.write(&folder)?, definition.pipeline()?);
         let connect = Connect::new(services.get("CONNECT_URL")?);
-        Ok(Self { services, folder, connect, connectors: Vec::new(), tables: Vec::new(), pipeline, pipeline_file })
+        Ok(Self { services, folder, connect, connectors: Vec::new(), tables: Vec::new(), pipeline, definition, pipeline_path })
     }
 
     /// Makes a connector of files of this repository and `NAME=VALUE`s, see `tests/services/connector_config.py`.
@@ -92,7 +93,7 @@ impl<'a> World<'a> {
 
     /// The binaries on a warehouse of this run.
     pub fn layers(&self, name: &str) -> Result<Layers> {
-        Layers::new(&self.folder, name, &self.pipeline_file, Some(self.services.get("KAFKA_BOOTSTRAP")?))
+        Layers::new(&self.folder, name, &self.pipeline_path, Some(self.services.get("KAFKA_BOOTSTRAP")?))
     }
 
     /// The topics of this run, not read yet.

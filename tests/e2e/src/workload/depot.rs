@@ -12,7 +12,7 @@ pub struct Depot {
     random: Random,
     profile: Profile,
     step: u64,
-    /// Keys that live: the number in the sku, and the lot.
+    /// Keys that live: the number in the sku, and the warehouse.
     rows: Vec<(u64, u64)>,
     next: u64,
     truncated: Vec<String>,
@@ -22,8 +22,8 @@ fn literal(text: &str) -> String {
     quoted(Server::MariaDb, text)
 }
 
-fn found((sku, lot): (u64, u64)) -> String {
-    format!("sku = 'SKU-{sku}' and lot = {lot}")
+fn found((sku, warehouse): (u64, u64)) -> String {
+    format!("sku = 'SKU-{sku}' and warehouse = {warehouse}")
 }
 
 impl Depot {
@@ -47,7 +47,7 @@ impl Depot {
             .collect()
     }
 
-    /// A key that was never there. Lots above 2^63 only where the connector can carry them.
+    /// A key that was never there. Warehouses above 2^63 only where the connector can carry them.
     fn fresh(&mut self) -> (u64, u64) {
         let number = self.next;
         self.next += 1;
@@ -62,7 +62,7 @@ impl Depot {
         let hostile = self.profile == Profile::Hostile;
         // MariaDB's own driver fails on the year 0000 when it reads a snapshot
         let streamed = self.step > 0;
-        let (sku, lot) = key;
+        let (sku, warehouse) = key;
         let random = &mut self.random;
         let product: String = text(random).chars().take(100).collect();
         let (qty, reserved) = (random.below(100_000), random.below(1000));
@@ -101,10 +101,10 @@ impl Depot {
             years[random.index(if hostile && streamed { 4 } else { 3 })].to_owned()
         });
         format!(
-            "{verb} inventory (sku, lot, product, qty, reserved, qty_total, small_u, med, unit_cost, ratio, weight, temp, state, shelf, labels, \
-             bits, one_bit, attrs, photo, raw_code, {}, made_on, checked_at, loaded_at, updated_at, span, vintage) values ('SKU-{sku}', {lot}, \
-             {}, {qty}, {reserved}, {total}, {small}, {med}, {cost}, {ratio}, {weight}, {temp}, '{state}', {shelf}, {labels}, {bits}, {one}, \
-             {attrs}, {photo}, {code}, {descr}, {made}, {checked}, {loaded}, '{}', {span}, {vintage})",
+            "{verb} inventory (sku, warehouse, product, qty, reserved, qty_total, small_u, med, unit_cost, ratio, weight, temp, state, \
+             shelf, labels, bits, one_bit, attrs, photo, raw_code, {}, made_on, checked_at, loaded_at, updated_at, span, vintage) values \
+             ('SKU-{sku}', {warehouse}, {}, {qty}, {reserved}, {total}, {small}, {med}, {cost}, {ratio}, {weight}, {temp}, '{state}', \
+             {shelf}, {labels}, {bits}, {one}, {attrs}, {photo}, {code}, {descr}, {made}, {checked}, {loaded}, '{}', {span}, {vintage})",
             self.descr(),
             literal(&product),
             &updated[..19],
@@ -144,8 +144,8 @@ impl Depot {
 }
 
 /// A row that no later statement touches, with every value that the hostile connectors lose.
-const QUIET_ROW: &str = "insert into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, shelf, descr, made_on, loaded_at, \
-    updated_at, vintage) values ('QUIET', 1000000, 'quiet', 1, 0, 18446744073709551615, 1, null, 'renamed', '0000-00-00', \
+const QUIET_ROW: &str = "insert into inventory (sku, warehouse, product, qty, reserved, qty_total, unit_cost, shelf, descr, made_on, \
+    loaded_at, updated_at, vintage) values ('QUIET', 1000000, 'quiet', 1, 0, 18446744073709551615, 1, null, 'renamed', '0000-00-00', \
     '0000-00-00 00:00:00', '2026-01-01 00:00:00', 0)";
 /// When the inventory gets the column `supplier`.
 const SUPPLIER_STEP: u64 = 60;
@@ -165,7 +165,7 @@ impl Model for Depot {
             (130, Profile::Hostile) => Some(each(QUIET_ROW)),
             (RENAME_STEP, Profile::Hostile) => Some(each("alter table inventory change descr description text")),
             (110, _) | (1300, Profile::Fidelity) => {
-                let gone = self.rows.drain(..).map(|(sku, lot)| format!("inventory: sku=SKU-{sku}, lot={lot}"));
+                let gone = self.rows.drain(..).map(|(sku, warehouse)| format!("inventory: sku=SKU-{sku}, warehouse={warehouse}"));
                 self.truncated.extend(gone);
                 Some(each("truncate table inventory"))
             }
@@ -198,16 +198,16 @@ impl Model for Depot {
                 vec![format!("{insert} on duplicate key update qty = qty + 1, reserved = 0")]
             }
             77..84 => {
-                let (old, (_, lot)) = (self.take()?, self.fresh());
-                self.rows.push((old.0, lot));
-                vec![format!("update inventory set lot = {lot} where {}", found(old))]
+                let (old, (_, warehouse)) = (self.take()?, self.fresh());
+                self.rows.push((old.0, warehouse));
+                vec![format!("update inventory set warehouse = {warehouse} where {}", found(old))]
             }
             84..88 => {
-                let (old, (sku, lot), (_, last)) = (self.take()?, self.fresh(), self.fresh());
+                let (old, (sku, warehouse), (_, last)) = (self.take()?, self.fresh(), self.fresh());
                 self.rows.push((sku, last));
                 vec![
-                    format!("update inventory set sku = 'SKU-{sku}', lot = {lot} where {}", found(old)),
-                    format!("update inventory set lot = {last}, qty = qty + 1 where {}", found((sku, lot))),
+                    format!("update inventory set sku = 'SKU-{sku}', warehouse = {warehouse} where {}", found(old)),
+                    format!("update inventory set warehouse = {last}, qty = qty + 1 where {}", found((sku, warehouse))),
                 ]
             }
             88..92 => {
@@ -216,7 +216,7 @@ impl Model for Depot {
                     return None;
                 }
                 let between = self.fresh();
-                let to = |(sku, lot): (u64, u64)| format!("update inventory set sku = 'SKU-{sku}', lot = {lot} where");
+                let to = |(sku, warehouse): (u64, u64)| format!("update inventory set sku = 'SKU-{sku}', warehouse = {warehouse} where");
                 vec![format!("{} {}", to(between), found(a)), format!("{} {}", to(a), found(b)), format!("{} {}", to(b), found(between))]
             }
             92..96 => {
@@ -227,7 +227,7 @@ impl Model for Depot {
             }
             _ => {
                 let below = self.random.below(50);
-                vec![format!("update inventory set reserved = reserved + 1 where lot < {below}")]
+                vec![format!("update inventory set reserved = reserved + 1 where warehouse < {below}")]
             }
         };
         Some(statements)
@@ -251,7 +251,7 @@ impl Model for Depot {
         (0..MARKERS)
             .map(|n| {
                 format!(
-                    "insert into inventory (sku, lot, product, qty, reserved, qty_total, unit_cost, updated_at) \
+                    "insert into inventory (sku, warehouse, product, qty, reserved, qty_total, unit_cost, updated_at) \
                      values ('MARKER', {n}, 'marker', 1, 0, 1, 1, '2026-01-01 00:00:00')"
                 )
             })
