@@ -2,30 +2,13 @@
 
 use sqlparser::tokenizer::Token;
 use tributary_fault::nearest;
-use tributary_specs::{DataType, Expectation, ExpectationAction};
+use tributary_specs::{COLUMN_OPTIONS, DataType, Expectation, ExpectationAction};
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::parsed::{DeclaredColumn, Definition, Kind, Placed};
 use crate::portability::rules;
 use crate::read::Reader;
-
-/// Words with which an option of a column begins.
-const OPTIONS: &[&str] = &[
-    "NOT",
-    "NULL",
-    "COMMENT",
-    "DEFAULT",
-    "GENERATED",
-    "PRIMARY",
-    "FOREIGN",
-    "REFERENCES",
-    "MASK",
-    "CONSTRAINT",
-    "COLLATE",
-    "UNIQUE",
-    "CHECK",
-];
 
 impl Reader<'_> {
     /// Columns, keys and rules in brackets; they are passed over.
@@ -298,7 +281,7 @@ impl Reader<'_> {
 }
 
 fn is_option(word: &str) -> bool {
-    OPTIONS.iter().any(|option| word.eq_ignore_ascii_case(option))
+    COLUMN_OPTIONS.iter().any(|option| word.eq_ignore_ascii_case(option))
 }
 
 /// Whether a word begins a type: a column may be called `constraint`.

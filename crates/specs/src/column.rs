@@ -6,6 +6,23 @@ use serde::{Deserialize, Serialize};
 use crate::data_type::DataType;
 use crate::encoding::Encoding;
 
+/// Words with which an option of a column begins in SQL, in capitals: what stands before the first of them is the column's type.
+pub const COLUMN_OPTIONS: &[&str] = &[
+    "NOT",
+    "NULL",
+    "COMMENT",
+    "DEFAULT",
+    "GENERATED",
+    "PRIMARY",
+    "FOREIGN",
+    "REFERENCES",
+    "MASK",
+    "CONSTRAINT",
+    "COLLATE",
+    "UNIQUE",
+    "CHECK",
+];
+
 /// A column of a table or a field of a struct.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,7 @@ mod type_relation;
 mod yaml;
 
 pub use builder::PipelineBuilder;
-pub use column::Column;
+pub use column::{COLUMN_OPTIONS, Column};
 pub use data_type::{DECIMAL_DIGITS_MAX, DataType};
 pub use dataset::{
     ColumnSelection, Deletes, Expectation, ExpectationAction, GoldSpec, GrowthPolicy, IgnoreNullUpdates, MergePolicy, NullKeys, Refresh,

@@ -1,20 +1,26 @@
 //! Statements besides queries: what is created, described, granted and changed. Reading them is all that happens here; whoever has a
 //! lake executes them.
 
+mod alter;
 mod change;
 mod create;
 mod cursor;
+mod data_type;
+mod function;
 mod govern;
 mod show;
+mod table;
 
 use self::cursor::Cursor;
 use crate::script::Piece;
 use crate::text::Text;
 use crate::{Change, Error};
 
-pub use self::create::{Alteration, CreateFunction, CreateTable, Key, Parameter};
+pub use self::alter::Alteration;
+pub use self::function::{CreateFunction, Parameter};
 pub use self::govern::{Grant, Privilege, Securable};
 pub use self::show::{Described, Shown};
+pub use self::table::{CreateTable, Key};
 
 /// A name as it is written, one to three parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,9 +141,9 @@ impl Statement {
             Some("APPLY") if cursor.sees(&["APPLY", "CHANGES"]) => return Ok(Self::Pipeline),
             Some("AUTO") if cursor.sees(&["AUTO", "CDC"]) => return Ok(Self::Pipeline),
             Some("SET") => return Ok(Self::Pipeline),
-            Some("DROP") => create::drop(&mut cursor)?,
-            Some("ALTER") => create::alter(&mut cursor)?,
-            Some("COMMENT") => create::comment(&mut cursor)?,
+            Some("DROP") => alter::drop(&mut cursor)?,
+            Some("ALTER") => alter::alter(&mut cursor)?,
+            Some("COMMENT") => alter::comment(&mut cursor)?,
             Some("GRANT") => govern::grant(&mut cursor)?,
             Some("REVOKE") => govern::revoke(&mut cursor)?,
             Some("DESCRIBE" | "DESC") => show::describe(&mut cursor)?,

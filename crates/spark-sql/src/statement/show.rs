@@ -129,7 +129,7 @@ pub(super) fn show(cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
             let table = cursor.name()?;
             let key = match cursor.eat_sign(&Token::LParen) {
                 true => {
-                    let key = super::create::property_key(cursor)?;
+                    let key = super::table::property_key(cursor)?;
                     cursor.expect_sign(&Token::RParen)?;
                     Some(key)
                 }
