@@ -1,6 +1,9 @@
-//! What the benchmarks share: what processes take of the machine, as the kernel counts it.
+//! What the benchmarks share: contenders in processes of their own, and what processes take of the machine, as the kernel counts it.
 
-use anyhow::{Context, Result};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::de::DeserializeOwned;
 
 /// As in the programs.
 #[global_allocator]
@@ -35,4 +38,24 @@ pub fn thread_seconds() -> Result<f64> {
     let nanos: u64 = stat.split_whitespace().next().context("no time in /proc/self/schedstat")?.parse()?;
     #[allow(clippy::cast_precision_loss)]
     Ok(nanos as f64 / 1e9)
+}
+
+/// What one run of a contender measured: this program again, with `--contender` and these arguments, in a process of its own. It prints
+/// its measurements as JSON.
+///
+/// # Errors
+/// When it cannot be started, fails, or prints something else.
+pub fn contend<M: DeserializeOwned>(name: &str, arguments: &[&str]) -> Result<M> {
+    let output =
+        Command::new(std::env::current_exe()?).args(["--contender", name]).args(arguments).output().context("starting a contender")?;
+    if !output.status.success() {
+        bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The one in the middle, of an even number the upper of the two; no number of none.
+pub fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
 }

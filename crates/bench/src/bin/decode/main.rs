@@ -20,9 +20,8 @@ mod measure;
 mod ours;
 mod typed;
 
-use std::process::Command;
-
 use anyhow::{Context, Result, bail};
+use tributary_bench::{contend, median};
 
 use crate::data::{Form, Workload};
 use crate::measure::Measured;
@@ -60,7 +59,7 @@ fn compare(events: usize) -> Result<()> {
         let mut seconds = [Vec::new(), Vec::new(), Vec::new()];
         for repetition in 1..=REPETITIONS {
             for (name, seconds) in CONTENDERS.iter().zip(&mut seconds) {
-                let measured = child(name, form, events)?;
+                let measured: Measured = contend(name, &[form.name(), &events.to_string()])?;
                 println!("{:<8} {name:<11} {repetition}  {measured}", form.name());
                 seconds.push(measured.cpu_seconds);
             }
@@ -74,20 +73,4 @@ fn compare(events: usize) -> Result<()> {
         println!("{form:<8} the same, arrow-json's decimals, dates and times left as they came: {:.2}", nested / ours);
     }
     Ok(())
-}
-
-fn child(name: &str, form: Form, events: usize) -> Result<Measured> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--contender", name, form.name(), &events.to_string()])
-        .output()
-        .context("starting a contender")?;
-    if !output.status.success() {
-        bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }

@@ -13,7 +13,6 @@ mod data;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -21,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use sqlparser::dialect::DatabricksDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Tokenizer;
-use tributary_bench::{high_water, thread_seconds};
+use tributary_bench::{contend, high_water, median, thread_seconds};
 use tributary_pipeline_sql::{Options, SqlFile, parse};
 
 use crate::data::Dataset;
@@ -114,7 +113,7 @@ fn compare(datasets: usize) -> Result<()> {
     let (mut cpu, mut wall) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
     for repetition in 1..=REPETITIONS {
         for (name, cpu) in CONTENDERS.iter().zip(&mut cpu) {
-            let measured = child(name, datasets)?;
+            let measured: Measured = contend(name, &[&datasets.to_string()])?;
             println!("{name:<9} {repetition}  {measured}");
             cpu.push(measured.cpu_seconds);
             if *name == "validate" {
@@ -129,20 +128,4 @@ fn compare(datasets: usize) -> Result<()> {
         println!("seconds allowed per second of validate, median of {REPETITIONS}: ratio {:.2}", SECONDS_MAX / median(wall));
     }
     Ok(())
-}
-
-fn child(name: &str, datasets: usize) -> Result<Measured> {
-    let output = Command::new(std::env::current_exe()?)
-        .args(["--contender", name, &datasets.to_string()])
-        .output()
-        .context("starting a contender")?;
-    if !output.status.success() {
-        bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-fn median(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
 }
