@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
+use tributary_lake::Lake;
 use tributary_lake::datafusion::logical_expr::ScalarUDF;
 use tributary_lake::datafusion::prelude::SessionContext;
-use tributary_lake::{Lake, ReadOptions};
 use tributary_spark_sql::{Parameter, SqlFunction, type_name};
-use tributary_specs::{Column, DataType, TableName, TableSpec};
 
-use super::listing::{Cell, Listing, Of};
-use super::{Error, kept};
-use crate::system;
+use super::Error;
+use super::kept::KeptTable;
+use super::listing::{Cell, Of};
 
 /// A function and what is known of it.
 #[derive(Debug, Clone)]
@@ -21,22 +20,26 @@ pub(crate) struct Kept {
 }
 
 /// `tributary.functions` in the catalogue `system`.
-pub(crate) fn table_spec() -> TableSpec {
-    let mut columns: Vec<Column> =
-        ["catalogue", "schema", "name", "parameters", "returns", "body", "comment"].map(|name| Column::new(name, DataType::String)).into();
-    columns.push(Column::new("created_at", DataType::Timestamp));
-    columns.push(Column::new("created_by", DataType::String));
-    let mut spec = TableSpec::new(TableName::new("tributary", "functions"), columns);
-    spec.row_changes = true;
-    spec.comment = Some("One row for each function made by CREATE FUNCTION".to_owned());
-    spec
-}
+pub(super) const TABLE: KeptTable = KeptTable {
+    name: "functions",
+    comment: "One row for each function made by CREATE FUNCTION",
+    columns: &[
+        ("catalogue", Of::Text),
+        ("schema", Of::Text),
+        ("name", Of::Text),
+        ("parameters", Of::Text),
+        ("returns", Of::Text),
+        ("body", Of::Text),
+        ("comment", Of::Text),
+        ("created_at", Of::Instant),
+        ("created_by", Of::Text),
+    ],
+};
 
 /// Every function, in the order they were made.
 pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Kept>> {
-    let Some(table) = system::catalogue(lake)?.table(&table_spec().name).await? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for row in kept::texts(&table, ReadOptions::default()).await? {
+    for row in TABLE.rows(lake).await? {
         let text = |name: &str| row.get(name).cloned().flatten();
         let parameters: Vec<(String, String)> = text("parameters").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let parameters: Option<Vec<Parameter>> =
@@ -60,18 +63,7 @@ pub(crate) async fn append(lake: &Lake, made: &Kept) -> Result<(), Error> {
     let parameters = made.function.parameters.iter().map(|parameter| (parameter.name.clone(), type_name(&parameter.data_type)));
     let parameters = serde_json::json!(parameters.collect::<Vec<_>>()).to_string();
     let [catalogue, schema, name] = made.function.names.clone().map(Cell::from);
-    let mut rows = Listing::new(&[
-        ("catalogue", Of::Text),
-        ("schema", Of::Text),
-        ("name", Of::Text),
-        ("parameters", Of::Text),
-        ("returns", Of::Text),
-        ("body", Of::Text),
-        ("comment", Of::Text),
-        ("created_at", Of::Instant),
-        ("created_by", Of::Text),
-    ]);
-    rows.push([
+    let row = [
         catalogue,
         schema,
         name,
@@ -81,9 +73,8 @@ pub(crate) async fn append(lake: &Lake, made: &Kept) -> Result<(), Error> {
         made.comment.clone().into(),
         Cell::Instant(Some(lake.clock().now())),
         made.created_by.clone().into(),
-    ]);
-    system::append(&system::catalogue(lake)?, &table_spec(), rows.batch()?).await?;
-    Ok(())
+    ];
+    TABLE.append(lake, vec![row]).await
 }
 
 /// Makes functions known to a context, those first that others call; tells their names. One that can no longer be planned is left out,

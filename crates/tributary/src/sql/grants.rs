@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 
 use tributary_fault::nearest;
-use tributary_lake::{Lake, ReadOptions};
+use tributary_lake::Lake;
 use tributary_spark_sql::Privilege;
-use tributary_specs::{Column, DataType, TableName, TableSpec};
+use tributary_specs::TableName;
 
-use super::listing::{Cell, Listing, Of};
-use super::{Error, kept};
-use crate::system;
+use super::Error;
+use super::kept::KeptTable;
+use super::listing::{Cell, Of};
 
 /// Everybody.
 pub const EVERYBODY: &str = "account users";
@@ -170,21 +170,23 @@ pub(super) fn known(privilege: &Privilege, kind: &str) -> Result<&'static str, E
 }
 
 /// `tributary.grants` in the catalogue `system`.
-pub(crate) fn table_spec() -> TableSpec {
-    let text = |name: &str| Column::new(name, DataType::String);
-    let mut columns: Vec<Column> = ["catalogue", "securable_type", "name", "principal", "privilege"].map(text).into();
-    columns.push(Column::new("granted_at", DataType::Timestamp));
-    columns.push(text("granted_by"));
-    let mut spec = TableSpec::new(TableName::new("tributary", "grants"), columns);
-    spec.row_changes = true;
-    spec.comment = Some("One row for each privilege that was granted and not revoked".to_owned());
-    spec
-}
+pub(super) const TABLE: KeptTable = KeptTable {
+    name: "grants",
+    comment: "One row for each privilege that was granted and not revoked",
+    columns: &[
+        ("catalogue", Of::Text),
+        ("securable_type", Of::Text),
+        ("name", Of::Text),
+        ("principal", Of::Text),
+        ("privilege", Of::Text),
+        ("granted_at", Of::Instant),
+        ("granted_by", Of::Text),
+    ],
+};
 
 /// Every privilege that was given and not taken back.
 pub(crate) async fn load(lake: &Lake) -> Result<Vec<Granted>, Error> {
-    let Some(table) = system::catalogue(lake)?.table(&table_spec().name).await? else { return Ok(Vec::new()) };
-    let rows = kept::texts(&table, ReadOptions::default()).await?;
+    let rows = TABLE.rows(lake).await?;
     let granted = rows.into_iter().filter_map(|row| {
         let text = |name: &str| row.get(name).cloned().flatten();
         let catalogue = text("catalogue");
@@ -207,18 +209,9 @@ pub(crate) async fn load(lake: &Lake) -> Result<Vec<Granted>, Error> {
 
 /// Writes what is given.
 pub(crate) async fn append(lake: &Lake, given: &[Granted]) -> Result<(), Error> {
-    let mut rows = Listing::new(&[
-        ("catalogue", Of::Text),
-        ("securable_type", Of::Text),
-        ("name", Of::Text),
-        ("principal", Of::Text),
-        ("privilege", Of::Text),
-        ("granted_at", Of::Instant),
-        ("granted_by", Of::Text),
-    ]);
-    for granted in given {
+    let row = |granted: &Granted| {
         let (catalogue, name) = granted.securable.parts();
-        rows.push([
+        [
             catalogue.map(str::to_owned).into(),
             granted.securable.kind().into(),
             name.into(),
@@ -226,10 +219,9 @@ pub(crate) async fn append(lake: &Lake, given: &[Granted]) -> Result<(), Error> 
             granted.privilege.clone().into(),
             Cell::Instant(Some(lake.clock().now())),
             granted.granted_by.clone().into(),
-        ]);
-    }
-    system::append(&system::catalogue(lake)?, &table_spec(), rows.batch()?).await?;
-    Ok(())
+        ]
+    };
+    TABLE.append(lake, given.iter().map(row).collect()).await
 }
 
 /// The statement that takes privileges back; none of `privileges` = all on the thing.

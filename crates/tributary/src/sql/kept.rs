@@ -1,15 +1,64 @@
-//! Rows of small tables of ours, as texts.
+//! Small tables of ours in the catalogue `system`, whose rows statements add and take away.
 
 use std::collections::BTreeMap;
 
 use futures::TryStreamExt;
 use tributary_lake::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tributary_lake::datafusion::error::DataFusionError;
-use tributary_lake::{ReadOptions, Result, Table};
+use tributary_lake::{Lake, ReadOptions, Result, Table};
+use tributary_specs::{Column, DataType, TableName, TableSpec};
 
-/// Each row: its columns by name, null as none.
-pub(crate) async fn texts(table: &Table, options: ReadOptions) -> Result<Vec<BTreeMap<String, Option<String>>>> {
-    let mut stream = table.read(options).await?;
+use super::Error;
+use super::listing::{Cell, Listing, Of};
+use crate::system;
+
+/// Such a table as it is declared.
+pub(crate) struct KeptTable {
+    /// Its name in the schema `tributary`.
+    pub name: &'static str,
+    pub comment: &'static str,
+    pub columns: &'static [(&'static str, Of)],
+}
+
+impl KeptTable {
+    pub(crate) fn spec(&self) -> TableSpec {
+        let columns = self.columns.iter().map(|(name, of)| Column::new(*name, data_type(*of))).collect();
+        let mut spec = TableSpec::new(TableName::new("tributary", self.name), columns);
+        spec.row_changes = true;
+        spec.comment = Some(self.comment.to_owned());
+        spec
+    }
+
+    /// Its rows, none where nothing was written yet: of each its columns by name, null as none.
+    pub(crate) async fn rows(&self, lake: &Lake) -> Result<Vec<BTreeMap<String, Option<String>>>> {
+        match system::catalogue(lake)?.table(&TableName::new("tributary", self.name)).await? {
+            Some(table) => texts(&table).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Appends rows, whose cells are in the order of the columns.
+    pub(crate) async fn append<const N: usize>(&self, lake: &Lake, rows: Vec<[Cell; N]>) -> std::result::Result<(), Error> {
+        let mut listing = Listing::new(self.columns);
+        rows.into_iter().for_each(|row| listing.push(row));
+        system::append(&system::catalogue(lake)?, &self.spec(), listing.batch()?).await?;
+        Ok(())
+    }
+}
+
+/// The type of a column that holds such cells.
+fn data_type(of: Of) -> DataType {
+    match of {
+        Of::Text => DataType::String,
+        Of::Whole => DataType::Long,
+        Of::Truth => DataType::Boolean,
+        Of::Instant => DataType::Timestamp,
+        Of::Texts => DataType::Array(Box::new(DataType::String)),
+    }
+}
+
+async fn texts(table: &Table) -> Result<Vec<BTreeMap<String, Option<String>>>> {
+    let mut stream = table.read(ReadOptions::default()).await?;
     let mut rows = Vec::new();
     while let Some(batch) = stream.try_next().await.map_err(tributary_lake::Error::from)? {
         let schema = batch.schema();

@@ -3,12 +3,12 @@
 //! Whoever reads the files sees everything, and so does every query here. They are kept for catalogues that do enforce them, and so that
 //! they can be found.
 
-use tributary_lake::{Lake, ReadOptions};
-use tributary_specs::{Column, DataType, TableName, TableSpec};
+use tributary_lake::Lake;
+use tributary_specs::TableName;
 
+use super::kept::KeptTable;
 use super::listing::{Cell, Listing, Of};
-use super::{Error, ddl, kept};
-use crate::system;
+use super::{Error, ddl};
 
 /// A mask of a column, or a filter of a table's rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,20 +24,23 @@ pub(crate) struct Mask {
 }
 
 /// `tributary.masks` in the catalogue `system`.
-pub(crate) fn table_spec() -> TableSpec {
-    let text = |name: &str| Column::new(name, DataType::String);
-    let mut columns: Vec<Column> = ["catalogue", "schema", "name", "column", "function", "using"].map(text).into();
-    columns.push(Column::new("created_at", DataType::Timestamp));
-    columns.push(text("created_by"));
-    let mut spec = TableSpec::new(TableName::new("tributary", "masks"), columns);
-    spec.row_changes = true;
-    spec.comment = Some("Masks and row filters that are recorded and not enforced".to_owned());
-    spec
-}
+pub(super) const TABLE: KeptTable = KeptTable {
+    name: "masks",
+    comment: "Masks and row filters that are recorded and not enforced",
+    columns: &[
+        ("catalogue", Of::Text),
+        ("schema", Of::Text),
+        ("name", Of::Text),
+        ("column", Of::Text),
+        ("function", Of::Text),
+        ("using", Of::Text),
+        ("created_at", Of::Instant),
+        ("created_by", Of::Text),
+    ],
+};
 
 pub(crate) async fn load(lake: &Lake) -> Result<Vec<Mask>, Error> {
-    let Some(table) = system::catalogue(lake)?.table(&table_spec().name).await? else { return Ok(Vec::new()) };
-    let rows = kept::texts(&table, ReadOptions::default()).await?;
+    let rows = TABLE.rows(lake).await?;
     let mask = |row: std::collections::BTreeMap<String, Option<String>>| {
         let text = |name: &str| row.get(name).cloned().flatten();
         Some(Mask {
@@ -53,17 +56,7 @@ pub(crate) async fn load(lake: &Lake) -> Result<Vec<Mask>, Error> {
 }
 
 pub(crate) async fn append(lake: &Lake, mask: &Mask) -> Result<(), Error> {
-    let mut rows = Listing::new(&[
-        ("catalogue", Of::Text),
-        ("schema", Of::Text),
-        ("name", Of::Text),
-        ("column", Of::Text),
-        ("function", Of::Text),
-        ("using", Of::Text),
-        ("created_at", Of::Instant),
-        ("created_by", Of::Text),
-    ]);
-    rows.push([
+    let row = [
         mask.catalogue.clone().into(),
         mask.table.schema.clone().into(),
         mask.table.name.clone().into(),
@@ -72,9 +65,8 @@ pub(crate) async fn append(lake: &Lake, mask: &Mask) -> Result<(), Error> {
         serde_json::json!(mask.using).to_string().into(),
         Cell::Instant(Some(lake.clock().now())),
         mask.created_by.clone().into(),
-    ]);
-    system::append(&system::catalogue(lake)?, &table_spec(), rows.batch()?).await?;
-    Ok(())
+    ];
+    TABLE.append(lake, vec![row]).await
 }
 
 /// The statement that takes a mask or filter away.

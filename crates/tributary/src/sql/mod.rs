@@ -11,10 +11,12 @@
 //!                                    └─ definitions of a pipeline ─▶ a run
 //! ```
 
+mod alter;
 mod changes;
 mod create;
 mod ddl;
 mod describe;
+mod drop;
 mod error;
 mod functions;
 mod grants;
@@ -25,6 +27,7 @@ mod keys;
 mod listing;
 mod masks;
 mod open;
+mod privileges;
 mod rows;
 mod session;
 mod spaces;
@@ -65,7 +68,7 @@ pub async fn query(lake: &Lake, text: &str) -> Result<DataFrame, Error> {
 
 /// Tables of `system` that statements write.
 pub(crate) fn system_tables() -> Vec<TableSpec> {
-    vec![grants::table_spec(), functions::table_spec(), masks::table_spec()]
+    [grants::TABLE, functions::TABLE, masks::TABLE].iter().map(kept::KeptTable::spec).collect()
 }
 
 /// What keeps the rows of a table, where statements may not change them. A table that programs push rows into is nobody's own.
