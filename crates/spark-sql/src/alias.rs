@@ -1,10 +1,65 @@
 //! What relations and their columns are called.
 
-use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, Query, SetExpr, TableAlias, TableAliasColumnDef};
+use std::ops::ControlFlow;
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Ident, Query, Select, SelectItem, SetExpr, Spanned, TableAlias, TableAliasColumnDef, TableFactor, Visit, Visitor,
+};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::Error;
 use crate::rewrite::refuse_if;
 use crate::scope::{Column, Relation, same};
+
+/// Refuses names in the quotes of strings: the dialect joins `'a' 'b'` to one string, where the parser takes `b` for a name.
+///
+/// # Errors
+/// [`Error::Refused`] with the place of what is named.
+pub(crate) fn refuse_strings(tree: &impl Visit) -> Result<(), Error> {
+    match tree.visit(&mut Strings) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Strings;
+
+impl Visitor for Strings {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        query.with.iter().flat_map(|with| &with.cte_tables).try_for_each(|cte| of_table(&cte.alias, cte.query.span()))
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        select.projection.iter().try_for_each(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => no_string(alias, expr.span()),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<Error> {
+        match table {
+            TableFactor::Table { alias: Some(alias), .. }
+            | TableFactor::Derived { alias: Some(alias), .. }
+            | TableFactor::Function { alias: Some(alias), .. }
+            | TableFactor::UNNEST { alias: Some(alias), .. } => of_table(alias, table.span()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn of_table(alias: &TableAlias, span: Span) -> ControlFlow<Error> {
+    std::iter::once(&alias.name).chain(alias.columns.iter().map(|column| &column.name)).try_for_each(|name| no_string(name, span))
+}
+
+fn no_string(name: &Ident, span: Span) -> ControlFlow<Error> {
+    if !matches!(name.quote_style, Some('\'' | '"')) {
+        return ControlFlow::Continue(());
+    }
+    let hint = "write strings side by side as one string, and a name as AS `name`";
+    ControlFlow::Break(Error::refused_with_hint("a string where a name could stand", hint, span))
+}
 
 /// A named relation; without a name in the text it is called by its last part, or by all of them where that is taken.
 pub(crate) fn relation(

@@ -124,6 +124,24 @@ async fn an_alias_keeps_the_spelling_it_is_given() {
 }
 
 #[tokio::test]
+async fn a_string_is_not_taken_for_a_name() {
+    let hint = "is not executed by this release (line 1, column 8): write strings side by side as one string, and a name as AS `name`";
+    for text in ["select 'x' 'y'", "select 'x' \"y\"", "select 'x' as 'y'", "select 'x'\n'y'"] {
+        assert_eq!(refusal(text).await, format!("a string where a name could stand {hint}"), "{text}");
+    }
+    for text in [
+        "select order_id from silver.orders 'o'",
+        "select 1 from (select 1) as \"o\"",
+        "select * from (values (1)) v('a')",
+        "with 'c' as (select 1) select 1",
+        "select 1 where exists (select 'x' 'y')",
+    ] {
+        assert!(refusal(text).await.contains("a string where a name could stand"), "{text}");
+    }
+    assert_eq!(lines("select 'x' `y`, 'z' w").await, ["y|w", "x|z"]);
+}
+
+#[tokio::test]
 async fn an_expression_without_a_name_is_called_as_it_is_written() {
     assert_eq!(lines("select count(*), max(Amount) from silver.orders").await[0], "count(*)|max(Amount)");
     assert_eq!(lines("select 1 + 1").await, ["1 + 1", "2"]);
