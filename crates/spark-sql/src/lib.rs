@@ -23,6 +23,7 @@
 
 mod alias;
 mod ast;
+mod breadth;
 mod calendar;
 mod calls;
 mod change;

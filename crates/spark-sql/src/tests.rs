@@ -551,3 +551,31 @@ proptest::proptest! {
         let _ = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(query(&text));
     }
 }
+
+#[tokio::test]
+async fn a_short_text_that_asks_for_too_much_is_refused_before_it_is_planned() {
+    let doubled = |names: usize| {
+        let each = (1..names).map(|at| format!(", c{at} as (select a.x from c{0} a join c{0} b on a.x = b.x)", at - 1));
+        format!("with c0 as (select 1 x){} select count(*) n from c{}", each.collect::<String>(), names - 1)
+    };
+    assert_eq!(lines(&doubled(5)).await, ["n", "1"]);
+    let (said, place) = ("a query of more than 4096 tables, what stands behind names of WITH counted each time", "(line 1, column ");
+    let error = Text::query(&doubled(25)).unwrap_err().to_string();
+    assert!(error.starts_with(said) && error.contains(place), "{error}");
+    assert!(Text::query(&doubled(80)).unwrap_err().to_string().starts_with(said), "the count stops at the largest number");
+
+    let columns = |count: usize| (0..count).map(|at| format!("order_id + {at}")).collect::<Vec<_>>().join(", ");
+    let grouped = |by: String| format!("select count(*) from silver.orders group by {by}");
+    for allowed in [format!("cube ({})", columns(3)), format!("rollup ({})", columns(40)), columns(40)] {
+        assert!(Text::query(&grouped(allowed.clone())).is_ok(), "{allowed}");
+    }
+    for refused in [
+        format!("cube ({})", columns(30)),
+        format!("cube ({})", columns(70)),
+        format!("{} with cube", columns(30)),
+        format!("cube ({0}), cube ({0})", columns(8)),
+    ] {
+        let error = Text::query(&grouped(refused.clone())).unwrap_err().to_string();
+        assert!(error.starts_with("a GROUP BY of more than 4096 sets of groups") && error.contains(place), "{refused}: {error}");
+    }
+}

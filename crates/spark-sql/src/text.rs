@@ -11,7 +11,7 @@ use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::tables::Tables;
 use crate::uses::TableUse;
-use crate::{Error, alias, depth, meaning, parse, rewrite, uses};
+use crate::{Error, alias, breadth, depth, meaning, parse, rewrite, uses};
 
 /// A parsed text: one query, or an `EXPLAIN` of one.
 #[derive(Debug, Clone)]
@@ -49,6 +49,7 @@ impl Text {
             }
         };
         alias::refuse_strings(&statement)?;
+        breadth::check(&statement)?;
         let uses = uses::collect(&statement)?;
         Ok(Self { statement, uses, levels, travels: true })
     }
