@@ -47,12 +47,14 @@ impl Sinks {
     /// The sinks that settings name; those of servers begin to send, so a runtime must be there.
     ///
     /// # Errors
-    /// A URL that is none of HTTP, a file that cannot be opened.
+    /// A URL that is none of HTTP.
     pub fn of(settings: &Settings) -> Result<Self, Failure> {
         let mut sinks = Self::default();
         if let Some(file) = &settings.openlineage_file {
-            let opened = Lines::open(file).map_err(|source| Error::Io { action: format!("opening {}", file.display()), source })?;
-            sinks.sinks.push(Arc::new(opened));
+            match Lines::open(file) {
+                Ok(opened) => sinks.sinks.push(Arc::new(opened)),
+                Err(error) => unwritten(&file.display(), &error),
+            }
         }
         if let Some(url) = &settings.openlineage_url {
             let no_url = || Error::OpenLineageUrl { url: url.to_string() };
@@ -126,13 +128,17 @@ impl Lines {
     }
 }
 
+fn unwritten(file: &dyn std::fmt::Display, error: &std::io::Error) {
+    tracing::warn!(%file, %error, "OpenLineage events cannot be written; the run goes on");
+}
+
 impl LineageSink for Lines {
     fn event(&self, event: &Value) {
         let written = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{event}\n").as_bytes());
         if let Err(error) = written
             && !self.warned.swap(true, Ordering::Relaxed)
         {
-            tracing::warn!(file = %self.shown, %error, "OpenLineage events cannot be written; the run goes on");
+            unwritten(&self.shown, &error);
         }
     }
 }

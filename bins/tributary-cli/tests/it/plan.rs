@@ -216,3 +216,13 @@ fn a_server_that_fails_hangs_or_is_not_there_is_warned_of_once_and_fails_no_run(
     }
     assert!(Shop::new().says(2, &["run", "--openlineage-url", "marquez"]).contains("CL0032"));
 }
+
+#[test]
+fn a_file_of_events_that_cannot_be_opened_is_warned_of_once_and_fails_no_run() {
+    for file in ["/proc/nope/lineage.jsonl", "."] {
+        let shop = Shop::new();
+        let said = shop.says(0, &["run", "--openlineage-file", file]);
+        assert_eq!(said.matches("OpenLineage events cannot be written; the run goes on").count(), 1, "{said}");
+        assert_eq!(shop.versions().len(), 3);
+    }
+}
