@@ -46,7 +46,8 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
 pub fn requeue(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let Opened { settings, pipeline } = bundle::open(loaded, given)?;
     let settings = &settings;
-    let options = run::options(loaded.program, settings, &pipeline)?;
+    let mut options = run::options(loaded.program, settings, &pipeline)?;
+    options.accept_unprotected = given.accepts_unprotected();
     let lake = opened::existing_lake(settings)?;
     let feed = matches.get_one::<String>("feed").map(String::as_str).unwrap_or_default();
     if let Some(silver) = set_aside_by(&pipeline, feed) {

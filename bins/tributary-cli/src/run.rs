@@ -50,6 +50,7 @@ fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -
     let opened = bundle::open(loaded, given)?;
     let (settings, pipeline) = (&opened.settings, opened.pipeline);
     let mut options = options(loaded.program, settings, &pipeline)?;
+    options.accept_unprotected = given.accepts_unprotected();
     if settings.check {
         return Ok(Done::Checked(checked(&pipeline, &options)));
     }

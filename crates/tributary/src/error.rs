@@ -44,8 +44,9 @@ pub enum Error {
     /// SQL files of a pipeline have mistakes; every one is in the text.
     #[error(transparent)]
     Sql(#[from] tributary_pipeline_sql::Faults),
-    /// SQL files of a pipeline hide columns or rows from people (`MASK`, `SET MASK`, `ROW FILTER`), which this release does not
-    /// enforce: whoever reads the tables would see what they hide. Take the clauses out, or accept that they do nothing.
+    /// SQL files of a pipeline hide columns or rows from people (`MASK`, `SET MASK`, `ROW FILTER`), or masks and row filters are
+    /// recorded on tables that a run writes, which this release does not enforce: whoever reads the tables would see what they hide.
+    /// Take the clauses out, drop what is recorded (`system.tributary.masks` lists it), or accept that they do nothing.
     #[error("not enforced here, and people would see what it hides: {}", .clauses.join(", "))]
     Unprotected {
         /// Each clause with its dataset and place.

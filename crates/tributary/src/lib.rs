@@ -17,6 +17,7 @@ mod options;
 mod past;
 mod pipeline;
 mod plan;
+mod protection;
 mod report;
 mod run;
 mod runs;

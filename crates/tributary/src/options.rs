@@ -90,6 +90,8 @@ pub struct RunOptions {
     pub accept_shorter_history: bool,
     /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
     pub full_refresh_all: bool,
+    /// Tables are written on which masks or row filters are recorded, though nothing enforces those; every report names them.
+    pub accept_unprotected: bool,
     /// Drain what is there and return, or go on.
     pub mode: Mode,
     /// Bytes for this run, where it differs from the lake's.
@@ -159,6 +161,7 @@ impl Default for RunOptions {
             full_refresh: Vec::new(),
             full_refresh_all: false,
             accept_shorter_history: false,
+            accept_unprotected: false,
             mode: Mode::Drain,
             memory_limit: None,
             as_of: None,

@@ -22,7 +22,7 @@ use tributary_specs::{DatasetRef, DatasetReport, Layer, Status, TableName};
 
 pub(crate) use self::work::bronze_options;
 use self::work::{Run, Work};
-use crate::{Error, Lake, Mode, Pipeline, RunOptions, RunReport};
+use crate::{Error, Lake, Mode, Pipeline, RunOptions, RunReport, protection};
 
 /// How long a cancelled run lets what is under way come to its end.
 const GRACE: Duration = Duration::from_secs(7);
@@ -38,8 +38,9 @@ impl Lake {
     /// on. The report has the sums of the whole run and the last state of each dataset.
     ///
     /// # Errors
-    /// [`Error::NoDataset`] when `only` names an unknown one; [`Error::Lake`] when the functions that people made cannot be read. A failing
-    /// dataset is not an error: it is in the report.
+    /// [`Error::NoDataset`] when `only` names an unknown one; [`Error::Unprotected`] when a table that is written has a recorded mask or
+    /// row filter and [`RunOptions::accept_unprotected`] is not set; [`Error::Lake`] when the functions or masks that people recorded
+    /// cannot be read. A failing dataset is not an error: it is in the report.
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), tributary::Error> {
@@ -51,9 +52,11 @@ impl Lake {
     /// ```
     pub async fn run(&self, pipeline: &Pipeline, options: RunOptions) -> Result<RunReport, Error> {
         let functions = crate::sql::functions_beside(self.inner(), pipeline.functions()).await?;
-        let pipeline = &pipeline.clone().with_functions(functions);
+        let pipeline = pipeline.clone().with_functions(functions);
+        let chosen = choose(&pipeline, &options)?;
+        let pipeline = &protection::accepted(self, pipeline, &chosen, &options).await?;
         let lake = self.for_run(&options)?.leaving_definitions_of(pipeline);
-        let phases = phases(pipeline, &choose(pipeline, &options)?)?;
+        let phases = phases(pipeline, &chosen)?;
         match options.mode {
             Mode::Drain => drain::drain(&Run::new(lake, pipeline.clone(), options, None), phases).boxed().await,
             Mode::Continuous { every } => {

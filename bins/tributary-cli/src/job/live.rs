@@ -188,6 +188,7 @@ impl Live<'_> {
         };
         let mut options = run::options(Program::Job, &settings, &pipeline)?;
         options.mode = Mode::Drain;
+        options.accept_unprotected = session.given.accepts_unprotected();
         options.only = selected(refresh_selection)?;
         options.full_refresh = selected(full_refresh_selection)?;
         options.full_refresh_all = *full_refresh;

@@ -5,9 +5,12 @@ use std::process::{Command, Stdio};
 
 /// Exit code, standard output and standard error.
 fn sql(folder: &std::path::Path, arguments: &[&str], typed: &str) -> (i32, String, String) {
+    program(folder, &[&["sql", "-w", "lake", "-o", "csv"], arguments].concat(), typed)
+}
+
+/// The same of any command.
+fn program(folder: &std::path::Path, arguments: &[&str], typed: &str) -> (i32, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tributary"))
-        .arg("sql")
-        .args(["-w", "lake", "-o", "csv"])
         .args(arguments)
         .current_dir(folder)
         .env_clear()
@@ -82,4 +85,34 @@ fn a_table_is_dropped_and_a_mask_recorded_only_where_a_person_agrees() {
     assert!(code == 0 && said.contains("NOT ENFORCED"), "{said}");
     let (code, _, said) = sql(path, &["--destroy", "s.t", "DROP TABLE s.t"], "");
     assert!(code == 0 && said.contains("table main.s.t dropped"), "{said}");
+}
+
+#[test]
+fn a_recorded_mask_stops_the_runs_that_write_its_table_until_a_person_accepts_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let pipeline =
+        "name: people\nfeeds: []\nexternal: [raw.people]\ngold:\n  - {table: gold.people, query: select email from raw.people}\n";
+    std::fs::write(path.join("people.yml"), pipeline).expect("a file");
+    let run = |more: &[&str]| {
+        program(path, &[&["run", "-p", "people.yml", "-w", "lake", "--log-format", "text", "--report", "report.json"], more].concat(), "")
+    };
+    let made = "CREATE SCHEMA raw; CREATE TABLE raw.people (email STRING); CREATE FUNCTION raw.hide(e STRING) RETURN '*'";
+    let (code, _, said) = sql(path, &[made], "");
+    assert_eq!(code, 0, "{said}");
+    let (code, _, said) = run(&[]);
+    assert_eq!(code, 0, "{said}");
+    let (code, _, said) = sql(path, &["--accept-unprotected", "ALTER TABLE gold.people ALTER COLUMN email SET MASK raw.hide"], "");
+    assert_eq!(code, 0, "{said}");
+    let clause = "MASK main.raw.hide of `email` on `main.gold.people`";
+    let (code, _, said) = run(&[]);
+    assert!(code == 2 && said.contains("error[TR0010]") && said.contains(clause), "{said}");
+    assert!(said.contains("tributary run --accept-unprotected --warehouse lake --pipeline people.yml"), "{said}");
+    let (_, out, said) = program(path, &["plan", "-p", "people.yml", "-w", "lake"], "");
+    assert!(out.contains("a run needs --accept-unprotected") && out.contains(clause), "{out}{said}");
+    let (code, out, said) = run(&["--accept-unprotected"]);
+    assert!(code == 0 && out.contains(clause), "{out}{said}");
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(path.join("report.json")).expect("the report")).expect("JSON");
+    assert_eq!(report["unprotected"], serde_json::json!([clause]));
 }

@@ -25,12 +25,14 @@ pub use columns::{ColumnChange, ColumnChangeKind};
 
 use crate::definition::{Definition, DefinitionChange};
 use crate::forecast::{Foreseen, forecast, reads, with_functions};
-use crate::{Error, Lake, Pipeline, RunOptions};
+use crate::{Error, Lake, Pipeline, RunOptions, protection};
 
 /// The form of plans that this release writes and reads.
 const FORMAT: u32 = 1;
 /// How a reason begins that rests on what only the run can tell.
 const MAY: &str = "this run may write";
+/// How a note begins on a mask or row filter that is recorded and not enforced.
+const NOT_PROTECTED: &str = "not protected, a run needs --accept-unprotected";
 
 /// What a run would do.
 ///
@@ -241,7 +243,8 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn plan(&self, pipeline: &Pipeline, options: &RunOptions) -> Result<Plan, Error> {
-        crate::run::choose(pipeline, options)?;
+        let chosen = crate::run::choose(pipeline, options)?;
+        let unprotected = protection::recorded(self, &chosen).await?;
         let pipeline = &with_functions(self, pipeline).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let inputs = Inputs::look(self, pipeline, options).await?;
@@ -249,7 +252,9 @@ impl Lake {
         for foreseen in &forecast.datasets {
             if options.chooses(foreseen.dataset.layer, &foreseen.dataset.table) {
                 let planning = Planning { lake: self, pipeline, options, inputs: &inputs, before: &datasets };
-                let planned = Box::pin(planning.dataset(foreseen)).await?;
+                let mut planned = Box::pin(planning.dataset(foreseen)).await?;
+                let of_it = unprotected.iter().filter(|(table, _)| *table == planned.table);
+                planned.notes.extend(of_it.map(|(_, clause)| format!("{NOT_PROTECTED}: {clause}")));
                 datasets.push(planned);
             }
         }

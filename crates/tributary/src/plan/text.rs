@@ -30,6 +30,11 @@ impl Plan {
         if same > 0 && !changing.is_empty() {
             let _ = writeln!(text, "nothing new: {}\n", names(self.datasets.iter().filter(|dataset| !dataset.changes_anything())));
         }
+        // such a run is refused whether or not anything is new
+        let unchanged = self.datasets.iter().filter(|dataset| !dataset.changes_anything());
+        for note in unchanged.flat_map(|dataset| &dataset.notes).filter(|note| note.starts_with(super::NOT_PROTECTED)) {
+            let _ = writeln!(text, "{note}\n");
+        }
         text.push_str(&self.sums());
         text.push('\n');
         text

@@ -1,10 +1,12 @@
 //! Records in quarantine once more.
 
+use std::collections::BTreeSet;
+
 use futures::FutureExt;
 use tributary_bronze::Requeued;
 
 use super::work::bronze_options;
-use crate::{Error, Lake, Pipeline, RunOptions};
+use crate::{Error, Lake, Pipeline, RunOptions, protection};
 
 impl Lake {
     /// Decodes the records in a feed's quarantine again, with the feed as the pipeline declares it now. Those that decode become rows
@@ -14,7 +16,7 @@ impl Lake {
     /// Safe to repeat, to overlap with itself and with runs, and to kill at any point. Silver takes the rows in at its next run.
     ///
     /// # Errors
-    /// [`Error::NoDataset`] when there is no such feed; [`Error::Bronze`] as a run of the feed would fail.
+    /// [`Error::NoDataset`] when there is no such feed; [`Error::Unprotected`] and [`Error::Bronze`] as a run of the feed would fail.
     ///
     /// ```no_run
     /// # async fn f(lake: tributary::Lake, pipeline: tributary::Pipeline) -> Result<(), tributary::Error> {
@@ -36,6 +38,9 @@ impl Lake {
             let nearest = tributary_fault::nearest(feed, feeds.iter().map(|feed| feed.name.as_str())).map(str::to_owned);
             return Err(Error::NoDataset { table: feed.to_owned(), nearest });
         };
+        if !dry_run {
+            protection::accepted(self, pipeline.clone(), &BTreeSet::from([chosen.table.clone()]), options).await?;
+        }
         let options = bronze_options(pipeline, options)?;
         Ok(tributary_bronze::requeue(self.inner(), chosen, reason, dry_run, &options).boxed().await?)
     }

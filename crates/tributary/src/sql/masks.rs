@@ -23,6 +23,17 @@ pub(crate) struct Mask {
     pub created_by: Option<String>,
 }
 
+impl Mask {
+    /// The clause and its table, as people are told it.
+    pub(crate) fn in_words(&self) -> String {
+        let Self { catalogue, table, function, .. } = self;
+        match &self.column {
+            Some(column) => format!("MASK {function} of `{column}` on `{catalogue}.{table}`"),
+            None => format!("ROW FILTER {function} on `{catalogue}.{table}`"),
+        }
+    }
+}
+
 /// `tributary.masks` in the catalogue `system`.
 pub(super) const TABLE: KeptTable = KeptTable {
     name: "masks",
@@ -39,7 +50,8 @@ pub(super) const TABLE: KeptTable = KeptTable {
     ],
 };
 
-pub(crate) async fn load(lake: &Lake) -> Result<Vec<Mask>, Error> {
+/// Every mask and filter.
+pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Mask>> {
     let rows = TABLE.rows(lake).await?;
     let mask = |row: std::collections::BTreeMap<String, Option<String>>| {
         let text = |name: &str| row.get(name).cloned().flatten();

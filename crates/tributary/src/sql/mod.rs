@@ -37,6 +37,7 @@ pub use error::Error;
 pub(crate) use functions::beside as functions_beside;
 pub use functions::functions;
 pub use grants::{EVERYBODY, Granted, Securable, effective, grants, may};
+pub(crate) use masks::load as recorded_masks;
 pub use session::{Answer, Ends, Session, SessionOptions, Step, ends, steps};
 use tributary_fault::nearest;
 use tributary_lake::datafusion::prelude::DataFrame;

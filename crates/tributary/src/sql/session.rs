@@ -274,7 +274,9 @@ impl Session {
         if let Some(user) = &self.options.user {
             pipeline = pipeline.run_as(user);
         }
-        let report = self.lake.in_catalogue(inner).run(&pipeline, self.options.run.clone()).await?;
+        let accept_unprotected = self.options.accept_unprotected || self.options.run.accept_unprotected;
+        let run = crate::RunOptions { accept_unprotected, ..self.options.run.clone() };
+        let report = self.lake.in_catalogue(inner).run(&pipeline, run).await?;
         Ok(Answer::Ran(Box::new(report)))
     }
 }

@@ -13,6 +13,7 @@ mod merge_law;
 mod ops;
 mod order;
 mod plan;
+mod protection;
 mod schema_grid;
 mod setup;
 mod shop;
