@@ -46,6 +46,16 @@ pub enum Error {
         /// Without what it may carry in secret.
         url: String,
     },
+    /// CL0033. A file that the command line names, or the standard input, cannot be read as what it should be: it is not there, is a
+    /// folder, may not be read, or is not UTF-8.
+    #[error("{what} cannot be read")]
+    Input {
+        /// What was named.
+        what: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
     /// CL0020. `--tasks` names a task that the job does not have.
     #[error("job {job} has no task {name:?}{}", nearest.as_ref().map(|near| format!(", nearest is {near:?}")).unwrap_or_default())]
     NoTask {
@@ -247,6 +257,7 @@ impl Fault for Error {
             | Self::PlanFile { .. }
             | Self::PlanOfStream
             | Self::OpenLineageUrl { .. }
+            | Self::Input { .. }
             | Self::SqlAndYaml { .. }
             | Self::NoTests { .. }
             | Self::NotInPipeline { .. }
@@ -279,6 +290,7 @@ impl Fault for Error {
             Self::PlanFile { .. } => "CL0030",
             Self::PlanOfStream => "CL0031",
             Self::OpenLineageUrl { .. } => "CL0032",
+            Self::Input { .. } => "CL0033",
             Self::SameName { .. } => "CL0002",
             Self::NoDataset { .. } => "CL0003",
             Self::NoDefinition { .. } => "CL0004",
@@ -335,7 +347,7 @@ impl Fault for Error {
             Self::Listen { .. } => "tributary run --stream --metrics-listen 127.0.0.1:9464".to_owned(),
             Self::Disk { .. } => "tributary run --base-checkpoint-path PATH".to_owned(),
             Self::Store { .. } | Self::NotAtomic { .. } | Self::Clock { .. } => "tributary doctor".to_owned(),
-            Self::Io { .. } | Self::Rows(_) | Self::Demo { .. } => format!("tributary help {}", self.code()),
+            Self::Input { .. } | Self::Io { .. } | Self::Rows(_) | Self::Demo { .. } => format!("tributary help {}", self.code()),
         })
     }
 }
@@ -414,6 +426,7 @@ mod tests {
             Error::PlanFile { file: "plan.json".into(), source: serde_json::from_str::<tributary::Plan>("{").unwrap_err() },
             Error::PlanOfStream,
             Error::OpenLineageUrl { url: "marquez".into() },
+            Error::Input { what: "shop.sql".into(), source: denied() },
             Error::NoTask { job: "hourly".into(), name: "laod".into(), nearest: Some("load".into()) },
             Error::NoParameter { job: "hourly".into(), name: "dya".into(), nearest: Some("day".into()) },
             Error::Task { reason: "task b of job hourly is not run here: the job is known to its workspace alone".into() },

@@ -72,7 +72,7 @@ fn rows(plan: &Plan) -> Result<RecordBatch, Failure> {
 
 /// The plan in a file.
 pub fn read(file: &Path) -> Result<Plan, Failure> {
-    let bytes = std::fs::read(file).map_err(|source| Error::Io { action: format!("reading the plan {}", file.display()), source })?;
+    let bytes = std::fs::read(file).map_err(|source| Error::Input { what: format!("the plan {}", file.display()), source })?;
     let unreadable = |source| Error::PlanFile { file: file.to_owned(), source };
     Ok(serde_json::from_slice(&bytes).map_err(unreadable)?)
 }

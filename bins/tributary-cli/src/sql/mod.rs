@@ -2,7 +2,7 @@
 
 mod prompt;
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::{ErrorKind, IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,6 +17,9 @@ use tributary_config::{Inputs, Loaded, Output};
 use crate::failure::{Error, Failure, Outcome};
 use crate::{opened, output, start};
 
+/// What a text that is no file is called where mistakes of a pipeline are placed.
+const UNNAMED: &str = "sql";
+
 /// A text and what it is called in messages; none = it is not a file.
 struct Source {
     name: Option<String>,
@@ -29,8 +32,8 @@ pub fn sql(loaded: &Loaded, matches: &ArgMatches, inputs: &Inputs) -> Outcome {
     let read: Vec<(Source, Vec<Step>)> = sources
         .into_iter()
         .map(|source| {
-            let name = source.name.clone().unwrap_or_else(|| "sql".to_owned());
-            let steps = steps(&name, &source.text).map_err(|error| placed(source.name.as_deref(), None, error.into()))?;
+            let name = source.name.as_deref().unwrap_or(UNNAMED);
+            let steps = steps(name, &source.text).map_err(|error| placed(source.name.as_deref(), None, error.into()))?;
             Ok((source, steps))
         })
         .collect::<Result<_, Failure>>()?;
@@ -92,8 +95,16 @@ fn failed(error: DataFusionError) -> Failure {
     Failure::from(tributary::sql::Error::run(error))
 }
 
-/// A failure with the file it is of, and the line where its statement begins.
+/// A failure with the file it is of, and the line where its statement begins; mistakes of a pipeline know their own places.
 fn placed(file: Option<&str>, place: Option<(u64, u64)>, failure: Failure) -> Failure {
+    let named = file.unwrap_or(UNNAMED);
+    if failure.message.starts_with(&format!("{named}:")) {
+        let (first, others) =
+            failure.message.split_once('\n').map_or((failure.message.as_str(), None), |(first, rest)| (first, Some(rest)));
+        let first = first.strip_suffix(&format!(" ({})", failure.code)).unwrap_or(first);
+        let message = others.map_or_else(|| first.to_owned(), |others| format!("{first}\n{others}"));
+        return Failure { message, ..failure };
+    }
     let message = match (file, place) {
         (Some(file), Some((line, column))) => format!("{file}:{line}:{column}: {}", failure.message),
         (Some(file), None) => format!("{file}: {}", failure.message),
@@ -106,7 +117,7 @@ fn sources(matches: &ArgMatches) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
     for file in matches.get_many::<PathBuf>("file").into_iter().flatten() {
         let read = std::fs::read_to_string(file);
-        let text = read.map_err(|source| Error::Io { action: format!("reading {}", file.display()), source })?;
+        let text = read.map_err(|source| Error::Input { what: file.display().to_string(), source })?;
         sources.push(Source { name: Some(file.display().to_string()), text });
     }
     match matches.get_one::<String>("text").map(String::as_str) {
@@ -121,7 +132,10 @@ fn sources(matches: &ArgMatches) -> Result<Vec<Source>, Failure> {
 fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
     let read = std::io::stdin().lock().read_to_string(&mut text);
-    read.map_err(|source| Error::Io { action: "reading the standard input".to_owned(), source })?;
+    read.map_err(|source| match source.kind() {
+        ErrorKind::InvalidData => Error::Input { what: "the standard input".to_owned(), source },
+        _ => Error::Io { action: "reading the standard input".to_owned(), source },
+    })?;
     Ok(text)
 }
 

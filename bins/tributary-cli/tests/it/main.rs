@@ -8,6 +8,7 @@ mod doctor;
 mod flows;
 mod infer;
 mod init;
+mod inputs;
 mod job;
 mod lakeflow;
 mod memory;
