@@ -11,15 +11,15 @@ pub(crate) const DOMAIN: &str = "tributary.view";
 /// Rides in every commit of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definition {
-    /// SHA-256 of everything in the spec that decides the rows.
+    /// SHA-256 of everything that decides the rows: of the spec, and of the functions that its texts call.
     pub digest: String,
     /// Whether the query asks for the time, so that its answer changes though no input moves.
     pub asks_for_time: bool,
 }
 
 impl Definition {
-    /// The definition of a spec.
-    pub fn of(spec: &GoldSpec, asks_for_time: bool) -> Self {
+    /// The definition of a spec, whose texts call functions with these declarations.
+    pub fn of(spec: &GoldSpec, called: &[String], asks_for_time: bool) -> Self {
         let mut hash = Sha256::new();
         let mut put = |text: &str| {
             hash.update((text.len() as u64).to_le_bytes());
@@ -35,6 +35,9 @@ impl Definition {
         }
         for rule in &spec.expectations {
             put(&format!("rule {:?} {:?} {:?}", rule.name, rule.expression, rule.action));
+        }
+        for function in called {
+            put(&format!("function {function}"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { digest, asks_for_time }

@@ -22,6 +22,8 @@ pub type Build = Arc<dyn Fn(SessionContext, BTreeMap<String, DataFrame>) -> BoxF
 pub struct Options {
     /// Scalar functions usable in the query and in expectations.
     pub functions: Vec<Arc<ScalarUDF>>,
+    /// How those of them that the view calls are declared, where their declarations can change: then the view is made anew.
+    pub called: Vec<String>,
     /// Replaces the spec's `query`; the spec's `sources` name the inputs.
     pub build: Option<Build>,
     /// The instant `now()` and `current_date` mean; none = the lake's clock when the run starts.
@@ -42,6 +44,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             functions: Vec::new(),
+            called: Vec::new(),
             build: None,
             as_of: None,
             attempts_max: 20,

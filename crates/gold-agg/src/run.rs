@@ -112,7 +112,7 @@ impl Run<'_> {
         }
         report.version_from = there.as_ref().map(Table::version);
         report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
-        let wanted = Definition::of(self.spec, false).digest;
+        let wanted = Definition::of(self.spec, &self.options.called, false).digest;
         let decision = match self.options.full_refresh && there.is_some() {
             true => Decision::Refresh("a full refresh was asked for".to_owned()),
             false => plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))?,
@@ -352,7 +352,7 @@ impl Run<'_> {
         let rows_deleted = removes.iter().filter_map(DataFile::live_rows).sum();
         let rows_out = adds.iter().map(|file| file.rows).sum();
         let bytes_written = adds.iter().map(|file| file.size).sum();
-        let definition = Definition::of(self.spec, asks_for_time);
+        let definition = Definition::of(self.spec, &self.options.called, asks_for_time);
         let commit = Commit {
             operation: Operation::Overwrite,
             adds,

@@ -1,7 +1,7 @@
 //! What a dataset was last run with: it rides in the commits of its table, in a metadata domain, so that a table can tell what made it
 //! and `plan` what has changed since. Pure but for reading it back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +27,9 @@ pub(crate) struct Definition {
     /// Whether its rows come from code of the program's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     built_in_code: bool,
+    /// The functions of the lake that a view calls, by name, each as it is declared.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    functions: BTreeMap<String, String>,
     spec: Value,
 }
 
@@ -61,7 +64,12 @@ impl Definition {
         };
         // A spec is text, numbers, lists and mappings with text keys: turning it into JSON cannot fail.
         let spec = value.unwrap_or_default();
-        Self { layer: dataset.layer.to_string(), meaning, built_in_code: pipeline.build_of(&dataset.table).is_some(), spec }
+        let functions = match dataset.layer {
+            Layer::Bronze | Layer::Silver => BTreeMap::new(),
+            Layer::Gold => pipeline.called_by(&pipeline.spec().gold[dataset.index]),
+        };
+        let built_in_code = pipeline.build_of(&dataset.table).is_some();
+        Self { layer: dataset.layer.to_string(), meaning, built_in_code, functions, spec }
     }
 
     /// What a table was made with; none where no run of a release that keeps it has committed to it.
@@ -95,6 +103,13 @@ impl Definition {
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<DefinitionChange> {
         let mut found = Vec::new();
         compare("", Some(&before.spec), Some(&self.spec), &mut found);
+        let names: BTreeSet<&String> = before.functions.keys().chain(self.functions.keys()).collect();
+        for name in names {
+            let (before, after) = (before.functions.get(name), self.functions.get(name));
+            if before != after {
+                found.push(DefinitionChange { part: format!("function {name}"), before: before.cloned(), after: after.cloned() });
+            }
+        }
         if before.built_in_code != self.built_in_code {
             let word = |built: bool| Some(if built { "code" } else { "declaration" }.to_owned());
             found.push(DefinitionChange {
@@ -131,7 +146,7 @@ fn without_secrets(feed: &SourceFeed) -> SourceFeed {
 fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, found: &mut Vec<DefinitionChange>) {
     match (before, after) {
         (Some(Value::Object(one)), Some(Value::Object(other))) => {
-            let keys: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             for key in keys {
                 let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
                 compare(&below, one.get(key), other.get(key), found);

@@ -10,9 +10,10 @@ use tributary_gold_agg::sources_of;
 use tributary_lake::datafusion::error::Result as QueryResult;
 use tributary_lake::datafusion::logical_expr::ScalarUDF;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+use tributary_spark_sql::SqlFunction;
 use tributary_specs::{GoldSpec, Layer, SilverSpec, SourceFeed, TableName};
 
-use crate::Error;
+use crate::{Error, sql};
 
 /// Builds a dataset in code: the session of the run and its inputs by `schema.table`, out comes the dataset's rows.
 ///
@@ -36,6 +37,8 @@ pub struct Pipeline {
     spec: tributary_specs::Pipeline,
     builds: BTreeMap<TableName, Build>,
     functions: Vec<Arc<ScalarUDF>>,
+    /// Those of the functions that statements made in the lake.
+    declared: Vec<SqlFunction>,
     sources: Vec<Arc<dyn RecordSource>>,
     /// Masks and row filters that are not enforced, in words.
     unprotected: Vec<String>,
@@ -146,12 +149,36 @@ impl Pipeline {
 
     /// What a view is planned with.
     pub(crate) fn gold_options(&self, spec: &GoldSpec) -> tributary_gold_agg::Options {
-        tributary_gold_agg::Options { functions: self.functions.clone(), build: self.build_of(&spec.table), ..Default::default() }
+        tributary_gold_agg::Options {
+            functions: self.functions.clone(),
+            called: self.called_by(spec).into_iter().map(|(name, declaration)| format!("{name}{declaration}")).collect(),
+            build: self.build_of(&spec.table),
+            ..Default::default()
+        }
     }
 
-    /// The same pipeline, whose texts can call these functions too.
-    pub(crate) fn with_functions(mut self, functions: impl IntoIterator<Item = ScalarUDF>) -> Self {
+    /// The functions of the lake that a view may call, by name, each as it is declared: those whose names its texts say, and those
+    /// that these say. A name that is said and stands for something else costs a refresh; one that is called is never missed.
+    pub(crate) fn called_by(&self, spec: &GoldSpec) -> BTreeMap<String, String> {
+        let texts =
+            spec.expectations.iter().map(|rule| &rule.expression).chain(spec.schema.iter().filter_map(|column| column.generated.as_ref()));
+        let texts = texts.chain([&spec.query]);
+        let mut texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
+        let mut called = BTreeMap::new();
+        while let Some(text) = texts.pop() {
+            for function in self.declared.iter().filter(|function| says(&text, &function.names[2].to_lowercase())) {
+                if called.insert(function.full_name(), sql::declaration(function)).is_none() {
+                    texts.push(function.body.to_lowercase());
+                }
+            }
+        }
+        called
+    }
+
+    /// The same pipeline, whose texts can call these functions too: as the engine has them, and as they are declared.
+    pub(crate) fn with_functions(mut self, (functions, declared): (Vec<ScalarUDF>, Vec<SqlFunction>)) -> Self {
         self.functions.extend(functions.into_iter().map(Arc::new));
+        self.declared = declared;
         self
     }
 
@@ -162,6 +189,12 @@ impl Pipeline {
     pub(crate) fn sources(&self) -> &[Arc<dyn RecordSource>] {
         &self.sources
     }
+}
+
+/// Whether a text has this name as a word; one that no bare word can be, anywhere.
+fn says(text: &str, name: &str) -> bool {
+    let parts = |character: char| !(character.is_alphanumeric() || character == '_');
+    if name.contains(parts) { text.contains(name) } else { text.split(parts).any(|word| word == name) }
 }
 
 impl fmt::Debug for Pipeline {

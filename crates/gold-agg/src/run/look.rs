@@ -38,7 +38,8 @@ pub async fn look(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<Opt
     if let (Some(table), None) = (&there, &made) {
         run.ensure_empty(table).await?;
     }
-    let decision = plan::decide(made.as_ref(), &Definition::of(spec, false).digest, &states).map_err(|back| run.went_back(back))?;
+    let decision =
+        plan::decide(made.as_ref(), &Definition::of(spec, &options.called, false).digest, &states).map_err(|back| run.went_back(back))?;
     let (refreshes, reason) = match decision {
         Decision::Nothing(reason) => (false, reason),
         Decision::Refresh(reason) => (true, reason),

@@ -77,6 +77,13 @@ pub(crate) async fn append(lake: &Lake, made: &Kept) -> Result<(), Error> {
     TABLE.append(lake, vec![row]).await
 }
 
+/// A function as it was declared, but for its name: its parameters, its result and its expression.
+pub(crate) fn declaration(function: &SqlFunction) -> String {
+    let parameters = function.parameters.iter().map(|parameter| format!("{} {}", parameter.name, type_name(&parameter.data_type)));
+    let returns = function.returns.as_ref().map(|returns| format!(" RETURNS {}", type_name(returns))).unwrap_or_default();
+    format!("({}){returns} RETURN {}", parameters.collect::<Vec<_>>().join(", "), function.body)
+}
+
 /// Makes functions known to a context, those first that others call; tells their names. One that can no longer be planned is left out,
 /// with a warning.
 pub(crate) fn register(context: &SessionContext, functions: &[Kept]) -> Vec<String> {
@@ -120,19 +127,20 @@ pub(crate) fn register(context: &SessionContext, functions: &[Kept]) -> Vec<Stri
 /// # Ok(()) }
 /// ```
 pub async fn functions(lake: &crate::Lake, before: &[Arc<ScalarUDF>]) -> Result<Vec<ScalarUDF>, Error> {
-    Ok(beside(lake.inner(), before).await?)
+    Ok(beside(lake.inner(), before).await?.0)
 }
 
-/// The same, as the layers need it.
-pub(crate) async fn beside(lake: &Lake, before: &[Arc<ScalarUDF>]) -> tributary_lake::Result<Vec<ScalarUDF>> {
+/// The same, as the layers need it, and how they are declared.
+pub(crate) async fn beside(lake: &Lake, before: &[Arc<ScalarUDF>]) -> tributary_lake::Result<(Vec<ScalarUDF>, Vec<SqlFunction>)> {
     let functions = load(lake).await?;
     if functions.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let context = lake.session();
     tributary_spark_sql::prepare(&context);
     before.iter().for_each(|function| context.register_udf(function.as_ref().clone()));
     let own = register(&context, &functions);
     let state = context.state();
-    Ok(own.iter().filter_map(|name| state.scalar_functions().get(name).map(|udf| udf.as_ref().clone())).collect())
+    let udfs = own.iter().filter_map(|name| state.scalar_functions().get(name).map(|udf| udf.as_ref().clone()));
+    Ok((udfs.collect(), functions.into_iter().map(|made| made.function).collect()))
 }

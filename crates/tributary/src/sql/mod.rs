@@ -34,8 +34,8 @@ mod spaces;
 
 pub use ddl::{create_table, definition};
 pub use error::Error;
-pub(crate) use functions::beside as functions_beside;
 pub use functions::functions;
+pub(crate) use functions::{beside as functions_beside, declaration};
 pub use grants::{EVERYBODY, Granted, Securable, effective, grants, may};
 pub(crate) use masks::load as recorded_masks;
 pub use session::{Answer, Ends, Session, SessionOptions, Step, ends, steps};

@@ -4,6 +4,7 @@ mod api;
 mod article;
 mod crash;
 mod documents;
+mod functions;
 mod gaps;
 mod graph;
 mod lake;

@@ -1,0 +1,61 @@
+//! Functions that statements made, and the views that call them.
+
+use crate::statements::{Sql, lines};
+use tributary::sql::SessionOptions;
+use tributary::{Lake, Pipeline, PlannedWork, RunOptions, Status};
+
+const PIPELINE: &str = "
+name: prices
+feeds: []
+external: [raw.prices]
+gold:
+  - {table: gold.priced, query: select tools.gross(net) as gross from raw.prices}
+  - {table: gold.count, query: select count(*) as net_taxes from raw.prices}
+";
+
+async fn gross(lake: &Lake) -> Vec<String> {
+    let frame = tributary::sql::query(lake, "select gross from gold.priced order by gross").await.expect("a query");
+    frame.collect().await.expect("rows").iter().flat_map(lines).collect()
+}
+
+#[tokio::test]
+async fn a_view_is_made_anew_once_a_function_that_it_calls_is_another_however_deep_and_no_other_view_is() {
+    let lake = Lake::open("memory://", Default::default()).expect("a lake");
+    let pipeline = Pipeline::from_yaml(&[("prices.yml", PIPELINE)]).expect("a pipeline");
+    let mut sql = Sql::over(&lake, SessionOptions::default());
+    let mut says = async |text: &str| {
+        let said = sql.says(text).await;
+        assert!(!said.contains("error"), "{said}");
+    };
+    let run = async || lake.run(&pipeline, RunOptions::default()).await.expect("a report");
+    says(
+        "CREATE SCHEMA raw; CREATE TABLE raw.prices (net BIGINT); INSERT INTO raw.prices VALUES (10), (20); CREATE SCHEMA tools;
+         CREATE FUNCTION tools.tax(x BIGINT) RETURNS BIGINT RETURN x + 1;
+         CREATE FUNCTION tools.gross(x BIGINT) RETURNS BIGINT RETURN tools.tax(x)",
+    )
+    .await;
+    assert!(run().await.datasets.iter().all(|dataset| dataset.status == Status::Committed));
+    assert_eq!(gross(&lake).await, ["11", "21"]);
+    assert!(run().await.nothing_new());
+
+    for (text, part, rows) in [
+        ("CREATE OR REPLACE FUNCTION tools.gross(x BIGINT) RETURNS BIGINT RETURN tools.tax(x) * 2", "main.tools.gross", ["22", "42"]),
+        ("CREATE OR REPLACE FUNCTION tools.tax(x BIGINT) RETURNS BIGINT RETURN x + 5", "main.tools.tax", ["30", "50"]),
+    ] {
+        says(text).await;
+        let plan = lake.plan(&pipeline, &RunOptions::default()).await.expect("a plan");
+        let planned = plan.datasets.iter().map(|dataset| (dataset.table.to_string(), dataset.work)).collect::<Vec<_>>();
+        let expected = [("gold.count".to_owned(), PlannedWork::Nothing), ("gold.priced".to_owned(), PlannedWork::Refreshes)];
+        assert!(expected.iter().all(|one| planned.contains(one)), "{planned:?}");
+        let changed = plan.datasets.iter().flat_map(|dataset| &dataset.definition).map(|change| change.part.clone()).collect::<Vec<_>>();
+        assert_eq!(changed, [format!("function {part}")]);
+        let report = run().await;
+        let of = |table: &str| report.datasets.iter().find(|dataset| dataset.table == table).expect("its report");
+        assert_eq!((of("gold.priced").status, of("gold.count").status), (Status::Committed, Status::NothingNew));
+        assert!(of("gold.priced").reason.starts_with("the definition changed"), "{report:?}");
+        assert_eq!(gross(&lake).await, rows);
+        assert!(run().await.nothing_new());
+    }
+    says("CREATE FUNCTION tools.taxes(x BIGINT) RETURNS BIGINT RETURN x").await;
+    assert!(run().await.nothing_new(), "no view calls it");
+}
