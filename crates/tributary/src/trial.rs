@@ -28,7 +28,7 @@ pub type GivenRow = Map<String, Json>;
 /// feeds:
 ///   - {name: visits, table: bronze.visits, decode: json, source: {files: {path: visits, format: jsonl}}, columns: [{name: page, type: string}]}
 /// gold:
-///   - {table: gold.pages, query: select page, count(*) as visits from bronze.visits group by page}
+///   - {table: gold.pages, query: 'select page, count(*) as visits from bronze.visits group by page'}
 /// ")])?;
 /// let mut trial = pipeline.trials().await?.begin("gold.pages")?;
 /// let row = |text: &str| serde_json::from_str::<tributary::GivenRow>(text).unwrap();

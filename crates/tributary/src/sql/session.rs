@@ -54,7 +54,7 @@ pub enum Answer {
 /// session.run("MERGE INTO shop.stock t USING (SELECT 'a' AS sku, 5 AS pieces) s ON t.sku = s.sku
 ///              WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *").await?;
 /// let answers = session.run("SELECT pieces FROM shop.stock").await?;
-/// let [Answer::Rows(rows)] = answers.try_into().unwrap() else { panic!() };
+/// let Some(Answer::Rows(rows)) = answers.into_iter().next() else { panic!("a query gives rows") };
 /// assert_eq!(rows.collect().await?[0].column(0).len(), 1);
 /// # Ok(()) }
 /// ```
