@@ -2,6 +2,7 @@
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::datafusion::error::DataFusionError;
+use tributary_lake::keys_named;
 use tributary_spark_sql::words_without_values;
 use tributary_specs::TableName;
 
@@ -130,7 +131,7 @@ pub enum Error {
     /// An expectation with the action `fail` failed. The view is as it was.
     ///
     /// Up to ten of their keys are named where a `unique` rule of the view says which columns these are.
-    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`{}", of_keys(keys))]
+    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`{}", keys_named(keys))]
     Expectation {
         /// The view.
         table: TableName,
@@ -142,7 +143,7 @@ pub enum Error {
         keys: Vec<String>,
     },
     /// A rule of the whole view with the action `fail` would not hold after the refresh. The view is as it was.
-    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", of_keys(keys))]
+    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", keys_named(keys))]
     SetExpectation {
         /// The view.
         table: TableName,
@@ -244,10 +245,6 @@ impl Error {
             source => Self::Lake { action: "reading what feeds", table: table.clone(), source: Box::new(source) },
         }
     }
-}
-
-fn of_keys(keys: &[String]) -> String {
-    if keys.is_empty() { String::new() } else { format!("; keys: {}", keys.join("; ")) }
 }
 
 impl Fault for Error {

@@ -11,7 +11,7 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable};
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::key_text;
+use tributary_lake::{KEYS_SHOWN, key_text};
 use tributary_specs::{Expectation, ExpectationAction, GoldSpec, RuleCount, SetRule};
 
 use crate::{Error, Result};
@@ -69,9 +69,6 @@ pub(crate) struct Tally {
     pub keys: BTreeMap<String, Vec<String>>,
 }
 
-/// Keys that a message names at most.
-const KEYS_SHOWN: usize = 10;
-
 /// The columns that are the view's key, as far as a rule of the whole view tells.
 pub(crate) fn key_columns(spec: &GoldSpec) -> &[String] {
     let unique = spec.set_expectations.iter().find_map(|rule| match &rule.rule {
@@ -109,13 +106,12 @@ pub(crate) fn sift(rules: &[Expectation], keys: &[String], batch: &RecordBatch, 
     let mut dropped = vec![false; rows.num_rows()];
     let mut reasons = Vec::new();
     for (rule, expectation) in rules.iter().enumerate() {
-        let failed = (0..rows.num_rows()).filter(|row| fails(rule, *row)).count() as u64;
-        *tally.failed.entry(expectation.name.clone()).or_default() += failed;
-        if expectation.action == ExpectationAction::Fail && failed > 0 {
+        let failed: Vec<usize> = (0..rows.num_rows()).filter(|row| fails(rule, *row)).collect();
+        *tally.failed.entry(expectation.name.clone()).or_default() += failed.len() as u64;
+        if expectation.action == ExpectationAction::Fail && !failed.is_empty() {
             let of_rule = tally.keys.entry(expectation.name.clone()).or_default();
-            let rows_that_fail = (0..rows.num_rows()).filter(|row| fails(rule, *row));
-            for row in rows_that_fail.take(KEYS_SHOWN.saturating_sub(of_rule.len())) {
-                of_rule.extend(key_of(&rows, keys, row)?);
+            for row in failed.iter().take(KEYS_SHOWN - of_rule.len()) {
+                of_rule.extend(key_text(&rows, keys, *row)?);
             }
         }
     }
@@ -137,17 +133,6 @@ pub(crate) fn sift(rules: &[Expectation], keys: &[String], batch: &RecordBatch, 
         quarantined: filter_record_batch(&rows, &quarantined)?,
         rules: StringArray::from(reasons),
     })
-}
-
-/// The key of a row as text.
-fn key_of(rows: &RecordBatch, keys: &[String], row: usize) -> Result<Option<String>, ArrowError> {
-    let schema = rows.schema();
-    let named = |key: &String| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(key));
-    let places: Vec<usize> = keys.iter().filter_map(named).collect();
-    if places.is_empty() {
-        return Ok(None);
-    }
-    key_text(&rows.project(&places)?, row).map(Some)
 }
 
 /// The first `fail` rule that any row failed.

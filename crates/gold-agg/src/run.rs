@@ -13,7 +13,7 @@ use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use tributary_lake::datafusion::prelude::{DataFrame, ident};
 use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
-use tributary_specs::{DatasetReport, ExpectationAction, GoldSpec, Refresh, RuleCount, SetExpectation, Status, TableName};
+use tributary_specs::{DatasetReport, GoldSpec, Refresh, RuleCount, Status, TableName};
 
 use crate::definition::{DOMAIN, Definition};
 use crate::plan::{self, Decision, InputState, WentBack};
@@ -102,21 +102,9 @@ impl Run<'_> {
             table.ensure_writable().map_err(Error::lake("writing", &self.spec.table))?;
         }
         let inputs = self.inputs().await?;
-        let states = self.states(there.as_ref(), &inputs).await?;
-        let made = match &there {
-            Some(table) => Definition::of_table(table).await.map_err(Error::lake("reading", &self.spec.table))?,
-            None => None,
-        };
-        if let (Some(table), None) = (&there, &made) {
-            self.ensure_empty(table).await?;
-        }
+        let (states, decision) = self.decide(there.as_ref(), &inputs).await?;
         report.version_from = there.as_ref().map(Table::version);
         report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
-        let wanted = Definition::of(self.spec, &self.options.called, false).digest;
-        let decision = match self.options.full_refresh && there.is_some() {
-            true => Decision::Refresh("a full refresh was asked for".to_owned()),
-            false => plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))?,
-        };
         match decision {
             Decision::Nothing(reason) => {
                 report.reason = reason;
@@ -128,6 +116,24 @@ impl Run<'_> {
                 self.refresh(there, &inputs, &states, report).await
             }
         }
+    }
+
+    /// Where the view is in its inputs, and what is therefore to be done.
+    async fn decide(&self, there: Option<&Table>, inputs: &[Table]) -> Result<(Vec<InputState>, Decision)> {
+        let states = self.states(there, inputs).await?;
+        let mut made = None;
+        if let Some(table) = there {
+            made = Definition::of_table(table).await.map_err(Error::lake("reading", &self.spec.table))?;
+            if made.is_none() {
+                self.ensure_empty(table).await?;
+            }
+            if self.options.full_refresh {
+                return Ok((states, Decision::Refresh("a full refresh was asked for".to_owned())));
+            }
+        }
+        let wanted = Definition::of(self.spec, &self.options.called, false).digest;
+        let decision = plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))?;
+        Ok((states, decision))
     }
 
     fn ensure_wanted(&self) -> Result<()> {
@@ -391,23 +397,14 @@ impl Run<'_> {
 
     /// What the rules of the whole view come to once the commit is in it.
     async fn hold_to_set_rules(&self, table: &Table, commit: &Commit) -> Result<Vec<RuleCount>> {
-        let rules = &self.spec.set_expectations;
-        if rules.is_empty() {
-            return Ok(Vec::new());
-        }
         let memory_limit = self.lake.options().memory_limit / 2;
-        let findings = table.set_findings(commit, rules, memory_limit).await.map_err(Error::lake("reading", &self.spec.table))?;
-        let broken = |rule: &SetExpectation| findings.iter().find(|finding| finding.rule == rule.name);
-        if let Some(finding) = rules.iter().filter(|rule| rule.action == ExpectationAction::Fail).find_map(broken) {
+        let findings = table.set_findings(commit, &self.spec.set_expectations, memory_limit).await;
+        let findings = findings.map_err(Error::lake("reading", &self.spec.table))?;
+        if let Some((finding, broken)) = findings.iter().find_map(|finding| Some((finding, finding.stop()?))) {
             let (table, expectation) = (self.spec.table.clone(), finding.rule.clone());
-            return Err(Error::SetExpectation { table, expectation, reason: finding.reason.clone(), keys: finding.keys.clone() });
+            return Err(Error::SetExpectation { table, expectation, reason: broken.reason.clone(), keys: broken.keys.clone() });
         }
-        let count = |rule: &SetExpectation| {
-            let failed = u64::from(broken(rule).is_some());
-            let (flow, action) = (self.spec.table.name.clone(), rule.action.word().to_owned());
-            RuleCount { flow, rule: rule.name.clone(), action, passed: 1 - failed, failed, dropped: 0 }
-        };
-        Ok(rules.iter().map(count).collect())
+        Ok(findings.iter().map(|finding| finding.count(&self.spec.table.name)).collect())
     }
 
     fn progress(&self, states: &[InputState]) -> Vec<Progress> {

@@ -87,7 +87,7 @@ pub use partition::partition_refusal;
 pub use rewrite::Rewrite;
 pub use stores::Stores;
 pub use table::{Appended, CommitEntry, ReadOptions, Table};
-pub use whole::{SetFinding, key_text};
+pub use whole::{BrokenSet, KEYS_SHOWN, SetFinding, key_text, keys_named};
 pub use writer::{ChangeWriter, DataWriter, WriterOptions, file_bytes_target};
 
 /// What fallible functions of this crate return.

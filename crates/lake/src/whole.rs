@@ -3,65 +3,92 @@
 //! Row counts come from the log. For the other rules the columns they name are read, of every file that the commit leaves and of those
 //! it adds; rows are told apart by a hash of 128 bits, a part of them at a time where there are many, so that memory is bounded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Date32Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Date32Type, Field, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType};
+use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use roaring::RoaringTreemap;
-use tributary_specs::{Column, SetExpectation, SetRule};
+use tributary_specs::{Column, ExpectationAction, RuleCount, SetExpectation, SetRule};
 
 use crate::file_scan::{FileScan, Rows};
+use crate::partition::PartitionValues;
 use crate::{Commit, Error, Result, Table, deletion_vector};
 
-/// Keys shown at most.
-const KEYS_SHOWN: usize = 10;
+/// Keys that a message about rows names at most.
+pub const KEYS_SHOWN: usize = 10;
 /// Bytes that a row's hash takes while it is remembered.
 const BYTES_A_ROW: u64 = 48;
 const MICROS: i64 = 1_000_000;
 const DAY_MICROS: i64 = 86_400 * MICROS;
 
-/// A rule that does not hold.
+/// What a rule of a whole table comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetFinding {
     /// The rule's name.
     pub rule: String,
-    /// Why not, in counts; no values of rows.
+    /// Its action.
+    pub action: ExpectationAction,
+    /// Why it does not hold; none where it does.
+    pub broken: Option<BrokenSet>,
+}
+
+/// Why a rule of a whole table does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenSet {
+    /// In counts; no values of rows.
     pub reason: String,
-    /// Up to ten of the keys that break it.
+    /// Up to [`KEYS_SHOWN`] of the keys that break it.
     pub keys: Vec<String>,
 }
 
+impl SetFinding {
+    /// What forbids the commit, if anything.
+    pub fn stop(&self) -> Option<&BrokenSet> {
+        self.broken.as_ref().filter(|_| self.action == ExpectationAction::Fail)
+    }
+
+    /// As the report of a flow has it.
+    pub fn count(&self, flow: &str) -> RuleCount {
+        let failed = u64::from(self.broken.is_some());
+        let (flow, action) = (flow.to_owned(), self.action.word().to_owned());
+        RuleCount { flow, rule: self.rule.clone(), action, passed: 1 - failed, failed, dropped: 0 }
+    }
+}
+
 impl Table {
-    /// The rules that would not hold after `commit`, which was planned on this snapshot.
+    /// What rules come to after `commit`, which was planned on this snapshot; one finding a rule, in their order.
     ///
     /// # Errors
     /// [`Error::SchemaChange`] when a rule names a column that the table does not have then, or one of no time; store errors.
     pub async fn set_findings(&self, commit: &Commit, rules: &[SetExpectation], memory_limit: usize) -> Result<Vec<SetFinding>> {
+        if rules.is_empty() {
+            return Ok(Vec::new());
+        }
         let after = After::new(self, commit).await?;
-        let mut findings = Vec::new();
-        for rule in rules {
-            let found = match &rule.rule {
-                SetRule::RowCount { min, max } => row_count(after.rows, *min, *max).map(|reason| (reason, Vec::new())),
+        let mut findings = Vec::with_capacity(rules.len());
+        for SetExpectation { name, rule, action } in rules {
+            let by_reason = |reason| BrokenSet { reason, keys: Vec::new() };
+            let broken = match rule {
+                SetRule::RowCount { min, max } => row_count(after.rows, *min, *max).map(by_reason),
                 SetRule::Unique(columns) => after.repeated(columns, memory_limit).await?,
-                SetRule::Freshness { column, max_age_seconds } => after.stale(column, *max_age_seconds).await?.map(|why| (why, Vec::new())),
+                SetRule::Freshness { column, max_age_seconds } => after.stale(column, *max_age_seconds).await?.map(by_reason),
             };
-            findings.extend(found.map(|(reason, keys)| SetFinding { rule: rule.name.clone(), reason, keys }));
+            findings.push(SetFinding { rule: name.clone(), action: *action, broken });
         }
         Ok(findings)
     }
 }
 
 fn row_count(rows: u64, min: Option<u64>, max: Option<u64>) -> Option<String> {
-    if min.is_some_and(|min| rows < min) {
-        return Some(format!("it would have {rows} rows, at least {} are expected", min.unwrap_or_default()));
-    }
-    max.filter(|max| rows > *max).map(|max| format!("it would have {rows} rows, at most {max} are expected"))
+    let few = min.filter(|min| rows < *min).map(|min| format!("it would have {rows} rows, at least {min} are expected"));
+    few.or_else(|| max.filter(|max| rows > *max).map(|max| format!("it would have {rows} rows, at most {max} are expected")))
 }
 
 /// A table as a commit leaves it.
@@ -76,39 +103,31 @@ struct After<'a> {
 impl<'a> After<'a> {
     async fn new(table: &'a Table, commit: &'a Commit) -> Result<Self> {
         let columns = commit.schema.as_deref().unwrap_or(table.columns());
-        let log = table.log();
         let schema: SchemaRef = Arc::new(Schema::empty());
+        let scan = |path: &str, size, rows, partition_values: &PartitionValues| FileScan {
+            log: table.log().clone(),
+            path: path.to_owned(),
+            size: Some(size),
+            rows,
+            schema: Arc::clone(&schema),
+            partition_values: partition_values.clone(),
+        };
+        let removed: HashSet<&str> = commit.removes.iter().map(|file| file.log_path.as_str()).collect();
+        let marked: HashMap<&str, &[u64]> =
+            commit.marks.iter().map(|marks| (marks.file.log_path.as_str(), marks.rows.as_slice())).collect();
         let (mut files, mut rows) = (Vec::new(), 0);
-        for file in table.live_files().await? {
-            if commit.removes.iter().any(|removed| removed.log_path == file.log_path) {
-                continue;
-            }
+        for file in table.live_files().await?.iter().filter(|file| !removed.contains(file.log_path.as_str())) {
             let mut gone = match &file.deletion_vector {
-                Some(vector) => deletion_vector::rows(log, vector).await?,
+                Some(vector) => deletion_vector::rows(table.log(), vector).await?,
                 None => RoaringTreemap::new(),
             };
-            let marks = commit.marks.iter().find(|marks| marks.file.log_path == file.log_path);
-            gone.extend(marks.iter().flat_map(|marks| marks.rows.iter().copied()));
+            gone.extend(marked.get(file.log_path.as_str()).copied().unwrap_or_default());
             rows += file.stats.rows.unwrap_or_default().saturating_sub(gone.len());
-            files.push(FileScan {
-                log: log.clone(),
-                path: file.path.clone(),
-                size: Some(file.size),
-                rows: Rows::Except(gone),
-                schema: Arc::clone(&schema),
-                partition_values: file.partition_values.clone(),
-            });
+            files.push(scan(&file.path, file.size, Rows::Except(gone), &file.partition_values));
         }
         for file in &commit.adds {
             rows += file.rows;
-            files.push(FileScan {
-                log: log.clone(),
-                path: file.path.clone(),
-                size: Some(file.size),
-                rows: Rows::All,
-                schema: Arc::clone(&schema),
-                partition_values: file.partition_values.clone(),
-            });
+            files.push(scan(&file.path, file.size, Rows::All, &file.partition_values));
         }
         Ok(Self { table, columns, files, rows })
     }
@@ -133,13 +152,13 @@ impl<'a> After<'a> {
     }
 
     /// How many rows have the values of another one, and some of these values.
-    async fn repeated(&self, names: &[String], memory_limit: usize) -> Result<Option<(String, Vec<String>)>> {
+    async fn repeated(&self, names: &[String], memory_limit: usize) -> Result<Option<BrokenSet>> {
         let schema = self.schema(names)?;
         let memory = (memory_limit as u64 / 4).max(1 << 20);
         let parts = (self.rows * BYTES_A_ROW).div_ceil(memory).max(1);
         let converter = RowConverter::new(schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect())?;
         let (low, high) = (BuildHasherDefault::<DefaultHasher>::default(), BuildHasherDefault::<DefaultHasher>::default());
-        let (mut repeated, mut shown): (u64, Vec<String>) = (0, Vec::new());
+        let (mut repeated, mut keys): (u64, Vec<String>) = (0, Vec::new());
         for part in 0..parts {
             let mut seen: HashSet<u128> = HashSet::new();
             let mut batches = self.read(&schema);
@@ -155,12 +174,14 @@ impl<'a> After<'a> {
                         continue;
                     }
                     repeated += 1;
-                    let key = if shown.len() < KEYS_SHOWN { Some(key_text(&batch, at)?) } else { None };
-                    shown.extend(key.filter(|key| !shown.contains(key)));
+                    if keys.len() < KEYS_SHOWN {
+                        let key = row_text(&batch, at)?;
+                        keys.extend((!keys.contains(&key)).then_some(key));
+                    }
                 }
             }
         }
-        Ok((repeated > 0).then(|| (format!("{repeated} rows would repeat {}", names.join(", ")), shown)))
+        Ok((repeated > 0).then(|| BrokenSet { reason: format!("{repeated} rows would repeat {}", names.join(", ")), keys }))
     }
 
     /// Why the latest time is not late enough.
@@ -187,16 +208,31 @@ impl<'a> After<'a> {
     }
 }
 
-/// The values of a row as `column=value`, in the order of the columns.
+/// The key of a row as `column=value`, in the order of the key columns; none where none of them is there.
 ///
 /// # Errors
 /// When a value cannot be shown.
-pub fn key_text(keys: &RecordBatch, row: usize) -> std::result::Result<String, arrow::error::ArrowError> {
+pub fn key_text(rows: &RecordBatch, key_columns: &[String], row: usize) -> std::result::Result<Option<String>, ArrowError> {
+    let schema = rows.schema();
+    let named = |key: &String| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(key));
+    let places: Vec<usize> = key_columns.iter().filter_map(named).collect();
+    if places.is_empty() {
+        return Ok(None);
+    }
+    row_text(&rows.project(&places)?, row).map(Some)
+}
+
+fn row_text(rows: &RecordBatch, row: usize) -> std::result::Result<String, ArrowError> {
     let options = FormatOptions::default().with_null("NULL");
-    let schema = keys.schema();
-    let value = |(field, column): (&Arc<arrow::datatypes::Field>, &ArrayRef)| {
+    let schema = rows.schema();
+    let value = |(field, column): (&Arc<Field>, &ArrayRef)| {
         Ok(format!("{}={}", field.name(), ArrayFormatter::try_new(column.as_ref(), &options)?.value(row)))
     };
-    let texts = schema.fields().iter().zip(keys.columns()).map(value);
-    Ok(texts.collect::<std::result::Result<Vec<_>, arrow::error::ArrowError>>()?.join(", "))
+    let texts = schema.fields().iter().zip(rows.columns()).map(value);
+    Ok(texts.collect::<std::result::Result<Vec<_>, ArrowError>>()?.join(", "))
+}
+
+/// What a message says of keys behind everything else; nothing where there are none.
+pub fn keys_named(keys: &[String]) -> String {
+    if keys.is_empty() { String::new() } else { format!("; keys: {}", keys.join("; ")) }
 }

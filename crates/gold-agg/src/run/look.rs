@@ -4,8 +4,7 @@ use tributary_lake::{Lake, Table};
 use tributary_specs::{GoldSpec, TableName};
 
 use super::Run;
-use crate::definition::Definition;
-use crate::plan::{self, Decision};
+use crate::plan::Decision;
 use crate::{Error, Options, Result};
 
 /// What a run would do to a view now.
@@ -30,16 +29,7 @@ pub async fn look(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<Opt
         Err(Error::NoSource { .. }) => return Ok(None),
         inputs => inputs?,
     };
-    let states = run.states(there.as_ref(), &inputs).await?;
-    let made = match &there {
-        Some(table) => Definition::of_table(table).await.map_err(Error::lake("reading", &spec.table))?,
-        None => None,
-    };
-    if let (Some(table), None) = (&there, &made) {
-        run.ensure_empty(table).await?;
-    }
-    let decision =
-        plan::decide(made.as_ref(), &Definition::of(spec, &options.called, false).digest, &states).map_err(|back| run.went_back(back))?;
+    let (states, decision) = run.decide(there.as_ref(), &inputs).await?;
     let (refreshes, reason) = match decision {
         Decision::Nothing(reason) => (false, reason),
         Decision::Refresh(reason) => (true, reason),
