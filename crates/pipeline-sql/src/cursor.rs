@@ -19,7 +19,7 @@ const BRACKETS_MAX: usize = 40;
 #[derive(Debug)]
 pub(crate) struct Tokens {
     pub(crate) prepared: Prepared,
-    /// Without blanks and comments.
+    /// Without blanks and comments; strings hold what they mean.
     list: Vec<Word>,
     by_location: HashMap<(u64, u64), usize>,
 }
@@ -51,7 +51,10 @@ impl Tokens {
         let mut list = Vec::new();
         let mut by_location = HashMap::new();
         let mut depth = 0usize;
-        for token in tokens {
+        for mut token in tokens {
+            if let Token::SingleQuotedString(text) = &mut token.token {
+                *text = text.replace("\\\\", "\\");
+            }
             let (start, end) = (bytes.at(token.span.start), bytes.at(token.span.end));
             if matches!(token.token, Token::Whitespace(_) | Token::EOF) {
                 continue;

@@ -93,9 +93,10 @@ fn escape(after: &str) -> (String, usize) {
     }
 }
 
-/// A string in single quotes without escapes.
+/// A string in single quotes, whose only escapes are backslashes and quotes written twice. Whoever reads the text of a query reads
+/// escapes too.
 pub(crate) fn quoted(value: &str) -> String {
-    format!("'{}'", value.replace('\'', "''"))
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
 #[cfg(test)]

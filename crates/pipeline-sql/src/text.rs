@@ -6,7 +6,8 @@ use tributary_specs::Place;
 
 use crate::place::Lines;
 
-/// Text of one statement: blanks are blanks, strings stand in single quotes without escapes, parameters are put in.
+/// Text of one statement: blanks are blanks, strings stand in single quotes as [`crate::literal::quoted`] writes them, parameters
+/// are put in.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) text: String,

@@ -339,47 +339,9 @@ fn literal(value: &ValueWithSpan) -> Result<Option<Expr>, Error> {
         }
         Value::Number(digits, true) => Ok(Some(number(&digits.to_string()))),
         Value::HexStringLiteral(digits) => Ok(Some(call("unhex", vec![text(digits)]))),
-        Value::SingleQuotedString(written) | Value::DoubleQuotedString(written) if written.contains('\\') => {
-            Ok(Some(text(&unescaped(written))))
-        }
         Value::SingleQuotedString(_) | Value::DoubleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(None),
         other => Err(Error::refused(format!("the literal {other}"), value.span)),
     }
-}
-
-/// A text as it is meant: a backslash and what follows it are one sign.
-fn unescaped(written: &str) -> String {
-    let mut told = String::with_capacity(written.len());
-    let mut signs = written.chars();
-    while let Some(sign) = signs.next() {
-        if sign != '\\' {
-            told.push(sign);
-            continue;
-        }
-        match signs.next() {
-            Some('n') => told.push('\n'),
-            Some('t') => told.push('\t'),
-            Some('r') => told.push('\r'),
-            Some('b') => told.push('\u{8}'),
-            Some('0') => told.push('\0'),
-            Some('Z') => told.push('\u{1a}'),
-            // patterns of LIKE need them
-            Some(sign @ ('%' | '_')) => told.extend(['\\', sign]),
-            Some('u') => {
-                let ahead: String = signs.clone().take(4).collect();
-                match u32::from_str_radix(&ahead, 16).ok().and_then(char::from_u32).filter(|_| ahead.len() == 4) {
-                    Some(sign) => {
-                        told.push(sign);
-                        signs.by_ref().take(4).for_each(drop);
-                    }
-                    None => told.push('u'),
-                }
-            }
-            Some(sign) => told.push(sign),
-            None => told.push('\\'),
-        }
-    }
-    told
 }
 
 /// Whether the engine reads the text of a date or a timestamp as the dialect does.

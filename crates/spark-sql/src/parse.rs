@@ -1,7 +1,7 @@
 //! Text to one statement.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spanned, Statement};
-use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
+use tributary_lake::datafusion::sql::sqlparser::dialect::{DatabricksDialect, Dialect};
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
@@ -62,7 +62,7 @@ pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
 }
 
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
-    let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
+    let tokens = words(text)?;
     if tokens.len() > TOKENS_MAX {
         let what = format!("a text of more than {TOKENS_MAX} words and signs");
         return Err(Error::refused(what, tokens[TOKENS_MAX].span));
@@ -70,7 +70,115 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     Ok(tokens)
 }
 
+/// The words, signs and blanks of a text; strings hold what they mean.
+pub(crate) fn words(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
+    let mut tokens = Tokenizer::new(&Escapes, text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
+    for TokenWithSpan { token, .. } in &mut tokens {
+        match token {
+            Token::SingleQuotedString(text) => *text = meant(text, '\''),
+            Token::DoubleQuotedString(text) => *text = meant(text, '"'),
+            Token::Word(word) if word.quote_style == Some('`') => word.value = word.value.replace("``", "`"),
+            _ => {}
+        }
+    }
+    Ok(tokens)
+}
+
+/// Tells words apart as the parser's dialect does, but that a backslash in a string is one sign with what follows it.
+#[derive(Debug)]
+struct Escapes;
+
+impl Dialect for Escapes {
+    fn is_delimited_identifier_start(&self, sign: char) -> bool {
+        DatabricksDialect.is_delimited_identifier_start(sign)
+    }
+
+    fn is_identifier_start(&self, sign: char) -> bool {
+        DatabricksDialect.is_identifier_start(sign)
+    }
+
+    fn is_identifier_part(&self, sign: char) -> bool {
+        DatabricksDialect.is_identifier_part(sign)
+    }
+
+    fn supports_numeric_prefix(&self) -> bool {
+        DatabricksDialect.supports_numeric_prefix()
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        DatabricksDialect.supports_nested_comments()
+    }
+
+    fn supports_string_literal_backslash_escape(&self) -> bool {
+        true
+    }
+}
+
+/// What a string means: a backslash and what follows it are one sign, and so are two of its quotes.
+fn meant(written: &str, quote: char) -> String {
+    let mut told = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(sign) = rest.chars().next() {
+        rest = &rest[sign.len_utf8()..];
+        if sign != '\\' {
+            told.push(sign);
+            rest = rest.strip_prefix(quote).filter(|_| sign == quote).unwrap_or(rest);
+            continue;
+        }
+        let Some(escaped) = rest.chars().next() else {
+            told.push(sign);
+            break;
+        };
+        rest = &rest[escaped.len_utf8()..];
+        match escaped {
+            'n' => told.push('\n'),
+            't' => told.push('\t'),
+            'r' => told.push('\r'),
+            'b' => told.push('\u{8}'),
+            '0' => told.push('\0'),
+            'Z' => told.push('\u{1a}'),
+            // patterns of LIKE need them
+            '%' | '_' => told.extend(['\\', escaped]),
+            'u' => match rest.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32) {
+                Some(sign) => {
+                    told.push(sign);
+                    rest = &rest[4..];
+                }
+                None => told.push('u'),
+            },
+            other => told.push(other),
+        }
+    }
+    told
+}
+
 pub(crate) fn syntax(error: &dyn std::fmt::Display) -> Error {
     let text = error.to_string();
     Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_mean_what_the_dialect_says() {
+        for (written, told) in [
+            (r"'it\'s'", "it's"),
+            ("'it''s'", "it's"),
+            (r"'C:\\'", r"C:\"),
+            (r"'\\d'", r"\d"),
+            (r"'\d'", "d"),
+            (r"'10\%\_'", r"10\%\_"),
+            (r"'a\nb\u00e9\uzz'", "a\nbéuzz"),
+            ("\"say \"\"no\"\"\"", "say \"no\""),
+        ] {
+            let tokens = words(written).unwrap();
+            let (Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)) = &tokens[0].token else { panic!("{written}") };
+            assert_eq!(text, told, "{written}");
+        }
+        assert!(words(r"'open\'").is_err());
+        let Token::Word(name) = &words("`a``b`").unwrap()[0].token else { panic!("a name") };
+        assert_eq!(name.value, "a`b");
+    }
 }

@@ -5,11 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
-use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
 use crate::Error;
-use crate::parse::{TOKENS_MAX, syntax};
+use crate::parse::{TOKENS_MAX, words};
 
 /// Bytes of a text at most.
 const BYTES_MAX: usize = 8 << 20;
@@ -88,7 +87,7 @@ pub fn pieces(text: &str) -> Result<Vec<Piece>, Error> {
     if text.len() > BYTES_MAX {
         return Err(Error::Refused { what: format!("a text of more than {BYTES_MAX} bytes"), hint: None, span: None });
     }
-    let tokens = Tokenizer::new(&DatabricksDialect, text).tokenize_with_location().map_err(|error| syntax(&error))?;
+    let tokens = words(text)?;
     let whole = Arc::new(Whole::new(text));
     let mut pieces = Vec::new();
     let mut here: Vec<TokenWithSpan> = Vec::new();
