@@ -27,6 +27,7 @@ use crate::parsed::{DatasetName, Definition, FlowAction, Kind, Parsed};
 use crate::query::{Query, Read};
 use crate::read::Defined;
 use crate::report::Report;
+pub(crate) use properties::is_obeyed;
 
 /// A pipeline as specs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! What of a pipeline means something else on another platform, or does not exist there.
 //!
-//! The readers of statements note each construct where it stands; what shows only over all files is noted at the end. What a construct
+//! Whoever reads or lowers a construct notes it where it stands; what shows only over all files is noted at the end. What a construct
 //! means elsewhere is said once, in [`rules`].
 
 pub(crate) mod rules;
@@ -11,7 +11,8 @@ use std::fmt;
 use tributary_specs::Place;
 
 use crate::call::{Argument, Call, Value};
-use crate::parsed::{DatasetName, Definition, FlowAction, Kind, NotApplied, Notice};
+use crate::lower::is_obeyed;
+use crate::parsed::{DatasetName, Definition, FlowAction, Kind};
 use crate::query::Query;
 use crate::read::Defined;
 use crate::report::Report;
@@ -137,26 +138,14 @@ pub(crate) fn note(defined: &Defined, report: &mut Report) {
     for table in defined.datasets.iter().filter(|table| !table.columns.is_empty() && targets.contains(&table.name)) {
         report.uses(table.place.clone(), &rules::DECLARED_COLUMNS, Some(&table.name.to_string()));
     }
-    let implicit = |notice: &&Notice| notice.kind == "implicit_deletes";
-    let places: Vec<Place> = report.notices.iter().filter(implicit).map(|notice| notice.place.clone()).collect();
-    for place in places {
-        report.uses(place, &rules::IMPLICIT_DELETES, None);
-    }
-    let ignored = |clause: &&NotApplied| clause.clause.starts_with("the option ");
-    let options: Vec<NotApplied> = report.not_applied.iter().filter(ignored).cloned().collect();
-    for option in options {
-        let name = option.clause.trim_start_matches("the option ");
-        report.uses_one(option.place, &rules::OPTION_NOT_APPLIED, option.dataset.as_deref(), name);
-    }
 }
 
 fn properties(definition: &Definition, of: &str, report: &mut Report) {
-    let kept = ["pipelines.reset.allowed", "pipelines.cdc.tombstonegcthresholdinseconds", "pipelines.autooptimize.zordercols"];
     for (name, value) in &definition.properties {
         let lower = name.to_lowercase();
         let rule = match () {
             () if lower.starts_with("tributary.") => &rules::OUR_PROPERTY,
-            () if kept.contains(&lower.as_str()) => &rules::PLATFORM_PROPERTY,
+            () if is_obeyed(name) => &rules::PLATFORM_PROPERTY,
             () if lower.starts_with("pipelines.") => &rules::PROPERTY_AS_TEXT,
             () => continue,
         };

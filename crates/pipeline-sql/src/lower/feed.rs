@@ -14,6 +14,7 @@ use super::{Lowering, table_of};
 use crate::call::{Argument, Call, Value};
 use crate::error::Error;
 use crate::parsed::Definition;
+use crate::portability::rules;
 
 /// Options that say nothing to be done here.
 const NOT_APPLIED: &[(&str, &str)] = &[
@@ -358,6 +359,7 @@ impl Lowering<'_> {
                 self.option_fault(of, call, &argument.place, format!("the option {name} is a constant"));
             } else if known.iter().any(|other| is(other)) || prefixes.iter().any(|prefix| name.starts_with(prefix)) {
             } else if let Some((_, reason)) = NOT_APPLIED.iter().find(|(other, _)| is(other)) {
+                self.report.uses_one(argument.place.clone(), &rules::OPTION_NOT_APPLIED, Some(of), name);
                 self.report.not_applied(argument.place.clone(), &format!("the option {name}"), Some(of), reason);
             } else if let Some((_, fixed, reason)) = FIXED.iter().find(|(other, ..)| is(other)) {
                 if !as_text(&argument.value).is_some_and(|value| value.eq_ignore_ascii_case(fixed)) {

@@ -95,7 +95,7 @@ impl Lowering<'_> {
                     Ok(())
                 }
                 _ => {
-                    if lower.starts_with("pipelines.") && !KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)) {
+                    if lower.starts_with("pipelines.") && !is_obeyed(name) {
                         self.report.not_applied(
                             place.clone(),
                             &format!("the property {name}"),
@@ -153,8 +153,11 @@ impl Lowering<'_> {
     }
 }
 
-/// Properties of the platform that mean here what they mean there, or that maintenance goes by.
-const KEPT: &[&str] = &["pipelines.reset.allowed", "pipelines.cdc.tombstoneGCThresholdInSeconds", "pipelines.autoOptimize.zOrderCols"];
+/// Whether a property of the platform means here what it means there, or maintenance goes by it.
+pub(crate) fn is_obeyed(name: &str) -> bool {
+    let obeyed = ["pipelines.reset.allowed", "pipelines.cdc.tombstoneGCThresholdInSeconds", "pipelines.autoOptimize.zOrderCols"];
+    obeyed.iter().any(|obeyed| obeyed.eq_ignore_ascii_case(name))
+}
 
 /// How the property of a rule of the whole table begins; its name follows.
 const SET_RULE: &str = "tributary.expect.";
@@ -165,7 +168,7 @@ fn set_rule(name: &str, text: &str) -> Result<SetExpectation, String> {
     const FORMS: &str = "is unique(a, b), row_count >= 1, row_count <= 9, row_count between 1 and 9 or freshness(column) <= 2 hours, and behind \
                          it ON VIOLATION FAIL UPDATE where that is meant";
     let wrong = || FORMS.to_owned();
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     let (rule, action) = match lower.find(" on violation ") {
         Some(at) if lower[at..].split_whitespace().eq(["on", "violation", "fail", "update"]) => (&text[..at], ExpectationAction::Fail),
         Some(_) => return Err(wrong()),

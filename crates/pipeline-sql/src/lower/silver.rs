@@ -7,6 +7,7 @@ use super::validate::Origin;
 use super::{Action, Lowering, Writer, table_of};
 use crate::error::Error;
 use crate::parsed::{AutoCdc, Definition, FlowAction};
+use crate::portability::rules;
 
 impl Lowering<'_> {
     /// A streaming table of the rows of queries.
@@ -58,6 +59,7 @@ impl Lowering<'_> {
                      TBLPROPERTIES ('tributary.cdc.implicitDeletes' = 'false') gives the platform's way"
                 );
                 let place = body.keys.place.as_ref().unwrap_or(&definition.place);
+                self.report.uses(place.clone(), &rules::IMPLICIT_DELETES, None);
                 self.report.notice(place.clone(), "implicit_deletes", message);
             }
         }

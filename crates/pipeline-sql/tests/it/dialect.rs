@@ -256,6 +256,9 @@ fn rules_of_the_whole_table_are_properties() {
     assert_eq!(of("row_count >= 1").rule, SetRule::RowCount { min: Some(1), max: None });
     assert_eq!(of("row_count BETWEEN 1 AND 9").rule, SetRule::RowCount { min: Some(1), max: Some(9) });
     assert_eq!(of("freshness(a) <= 2 hours").rule, SetRule::Freshness { column: "a".to_owned(), max_age_seconds: 7200 });
+    let letters = "İ".repeat(30);
+    let grown = of(&format!("unique(a, {letters}) ON VIOLATION FAIL UPDATE")).rule;
+    assert_eq!(grown, SetRule::Unique(vec!["a".to_owned(), letters]), "letters that grow when they are made small");
     for wrong in ["unique()", "row_count > 1", "freshness(a) <= soon", "unique(a) ON VIOLATION DROP ROW", ""] {
         let sql = format!("CREATE MATERIALIZED VIEW v TBLPROPERTIES ('tributary.expect.one' = '{wrong}') AS SELECT a FROM raw.s");
         assert!(refused(&sql).contains("row_count between 1 and 9"), "{wrong}");
