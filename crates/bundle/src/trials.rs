@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::fault::{Fault, Faults};
 use crate::folder::Folder;
 use crate::include::Reading;
+use crate::job::{texts, words};
 use crate::model::trials::FILE;
 use crate::place::Files;
 use crate::yaml::{Budget, Node, Value};
@@ -106,21 +107,15 @@ pub fn load_tests(path: &Path) -> (Option<TestFile>, Vec<Fault>) {
 
 fn test_file(root: &Node, folder: &Folder, files: &Files, faults: &mut Faults) -> TestFile {
     let dataset = root.text_of("dataset").unwrap_or_default().to_owned();
-    let texts = |node: &Node| node.entries().filter_map(|(key, entry)| Some((key.to_owned(), entry.node.scalar()?.to_owned()))).collect();
-    let columns = root.get("columns").into_iter().flat_map(Node::entries);
+    let columns =
+        root.get("columns").into_iter().flat_map(|tables| tables.entries().map(|(table, _)| (table.to_owned(), texts(tables, table))));
     let mut reader = Reader { dataset: &dataset, folder, faults };
     let tests: Vec<Test> = root.items_of("tests").iter().map(|test| reader.test(test)).collect();
     if tests.is_empty() {
         let at = root.entry("tests").map_or(root.at, |entry| entry.key_at);
         faults.error(at, Error::Missing { parent: "`tests`".to_owned(), key: "name" });
     }
-    TestFile {
-        file: files.shown(root.at.file).to_owned(),
-        keys: root.items_of("keys").iter().filter_map(Node::scalar).map(str::to_owned).collect(),
-        columns: columns.map(|(table, entry)| (table.to_owned(), texts(&entry.node))).collect(),
-        tests,
-        dataset,
-    }
+    TestFile { file: files.shown(root.at.file).to_owned(), keys: words(root, "keys"), columns: columns.collect(), tests, dataset }
 }
 
 struct Reader<'a> {
