@@ -1,6 +1,6 @@
 //! What the outside gives: arguments, environment, working folder.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// Everything settings are made from, handed over as values so that a test can bring its own.
@@ -18,5 +18,16 @@ impl Inputs {
     /// The running process' own arguments, environment and working folder; for binaries alone.
     pub fn of_process() -> Self {
         Self { arguments: std::env::args_os().collect(), environment: std::env::vars_os().collect(), folder: PathBuf::from(".") }
+    }
+
+    /// The value of an environment variable.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.environment.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// Who started the process, as its environment says.
+    pub fn user(&self) -> Option<&str> {
+        let said = |name| self.variable(name)?.to_str().filter(|user| !user.is_empty());
+        ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(said)
     }
 }

@@ -184,10 +184,7 @@ fn weigh(program: Program, matches: &ArgMatches, inputs: &Inputs, beside_bundle:
 }
 
 fn dotenv(file: &NamedFile, text: &str, inputs: &Inputs, warnings: &mut Vec<Warning>, errors: &mut Vec<Error>) -> Source {
-    let outer = |name: &str| {
-        let (_, value) = inputs.environment.iter().find(|(variable, _)| variable == name)?;
-        value.to_str().map(str::to_owned)
-    };
+    let outer = |name: &str| inputs.variable(name)?.to_str().map(str::to_owned);
     let Dotenv { entries, problems } = Dotenv::parse(text, outer);
     errors.extend(problems.into_iter().map(|problem| Error::DotenvLine {
         file: file.name.clone(),
