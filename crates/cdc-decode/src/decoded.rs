@@ -61,7 +61,8 @@ pub enum ReasonCode {
     BrokenSchema,
     /// A value is not of the form its schema or declaration says.
     WrongType,
-    /// A value does not fit the column's type and the schema policy does not change it, or is empty in a partition column.
+    /// A value does not fit the column's type and the schema policy does not change it, or is one that no partition
+    /// can have, in a partition column.
     DoesNotFit,
     /// A field that the table does not have, under the policy `quarantine`.
     UnknownColumn,

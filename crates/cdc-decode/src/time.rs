@@ -39,7 +39,7 @@ pub(crate) struct Moment {
 }
 
 /// Days since 1970-01-01 of a date; the month and day must be in range.
-pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) const fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

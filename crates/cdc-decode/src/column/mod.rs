@@ -395,16 +395,8 @@ impl Column {
         self.nulls.is_valid(row)
     }
 
-    /// Whether the row is a text, or bytes, of no length.
-    pub(crate) fn is_empty_text(&self, row: usize) -> bool {
-        match &self.values {
-            Values::Text(values) | Values::Binary(values) => row < self.len() && self.is_valid(row) && values.get(row).is_empty(),
-            _ => false,
-        }
-    }
-
     /// The value of a row of a column that is not nested.
-    fn get(&self, row: usize) -> Option<Scalar<'_>> {
+    pub(crate) fn get(&self, row: usize) -> Option<Scalar<'_>> {
         if !self.is_valid(row) {
             return Some(Scalar::Null);
         }

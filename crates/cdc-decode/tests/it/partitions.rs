@@ -1,4 +1,4 @@
-//! An empty text in a partition column: Delta has one form for it and for null, so no row with one can be in the table.
+//! What no partition of a Delta table can hold: an empty text, for Delta has one form for it and for null, and what has no text there.
 
 use serde_json::{Value, json};
 use tributary_cdc_decode::{Decoder, Reject};
@@ -96,6 +96,22 @@ fn feeds_of_plain_rows_set_them_aside_too() {
     let flattened = decode(&sites(Decode::DebeziumFlattened, &["site"]), &flattened);
     assert_refused(&flattened.rejects, &[0]);
     assert_eq!(cells(&flattened.batch, "id"), ["2"]);
+}
+
+#[test]
+fn a_day_outside_the_years_of_partitions_is_set_aside_where_the_table_is_partitioned_by_it() {
+    let days = [-719_163, -719_162, 2_932_896, 2_932_897];
+    let row = |day: &i32| json!({"id": day, "site": "north", "day": day, "name": "a"});
+    let events: Vec<_> =
+        (0..).zip(&days).map(|(offset, day)| event(offset, None, Some(&envelope("c", &NULL, &row(day), &postgres(1))))).collect();
+    let decoded = decode(&sites(Decode::Debezium, &["day"]), &events);
+    assert_eq!(
+        decoded.rejects.iter().map(|reject| (reject.index, reject.reason)).collect::<Vec<_>>(),
+        [(0, ReasonCode::DoesNotFit), (3, ReasonCode::DoesNotFit)]
+    );
+    assert!(decoded.rejects[0].message.contains("column day: a time outside the years 1 to 9999"), "{}", decoded.rejects[0].message);
+    assert_eq!(cells(&decoded.batch, "day"), ["0001-01-01", "9999-12-31"]);
+    assert_eq!(decode(&sites(Decode::Debezium, &["site"]), &events).batch.num_rows(), 4);
 }
 
 #[test]
