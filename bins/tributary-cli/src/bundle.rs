@@ -38,10 +38,6 @@ pub struct Given {
 impl Given {
     /// Of a command's arguments and the process' environment.
     pub fn of(matches: &ArgMatches, inputs: &Inputs) -> Self {
-        let environment = |name: &str| {
-            let (_, value) = inputs.environment.iter().find(|(variable, _)| variable.to_str() == Some(name))?;
-            value.to_str().filter(|value| !value.is_empty()).map(str::to_owned)
-        };
         let variables = inputs.environment.iter().filter_map(|(variable, value)| {
             let name = variable.to_str()?.strip_prefix("BUNDLE_VAR_")?;
             Some((name.to_owned(), value.to_str()?.to_owned()))
@@ -58,7 +54,7 @@ impl Given {
             variables: pairs("var"),
             conf: pairs("conf"),
             environment: variables.collect(),
-            user: environment("USER").or_else(|| environment("LOGNAME")),
+            user: inputs.user().map(str::to_owned),
             accept_unprotected: matches.try_get_one("accept-unprotected").ok().flatten().copied().unwrap_or_default(),
             portability: matches.try_get_one("portability").ok().flatten().copied().unwrap_or_default(),
             around: around(&inputs.folder),

@@ -111,7 +111,8 @@ fn job() -> Command {
         .after_help(
             "Examples:\n  \
              tributary job run retail_hourly --target prod\n  \
-             tributary job run retail_hourly --param day=2026-11-30 --tasks refresh_gold\n  \
+             tributary job run retail_hourly --tasks refresh_gold\n  \
+             tributary job run NAME --param day=2026-11-30\n  \
              tributary sql \"select job_name, result_state from system.lakeflow.job_run_timeline\"",
         )
         .arg(Arg::new("name").value_name("NAME").required(true).help("The job's key, or its name"))
@@ -174,7 +175,7 @@ fn plan() -> Command {
              tributary plan --pipeline retail --target prod --out plan.json && tributary run --pipeline retail --target prod --plan plan.json\n  \
              tributary plan --only silver.orders --output json",
         )
-        .args([variable(), conf(), out("FILE", "Keep the plan, a JSON document, in this file")])
+        .args([variable(), conf(), out("Keep the plan, a JSON document, in this file")])
         .args(arguments(Program::Plan))
 }
 
@@ -191,7 +192,7 @@ fn graph() -> Command {
              tributary graph --pipeline retail --out graph.html\n  \
              tributary graph --format dot | dot -Tsvg > graph.svg",
         )
-        .args([variable(), conf(), out("FILE", "Write it to this file")])
+        .args([variable(), conf(), out("Write it to this file")])
         .arg(
             Arg::new("format")
                 .long("format")
@@ -202,8 +203,8 @@ fn graph() -> Command {
         .args(arguments(Program::Graph))
 }
 
-fn out(value: &'static str, help: &'static str) -> Arg {
-    Arg::new("out").long("out").value_name(value).value_parser(value_parser!(std::path::PathBuf)).help(help)
+fn out(help: &'static str) -> Arg {
+    Arg::new("out").long("out").value_name("FILE").value_parser(value_parser!(std::path::PathBuf)).help(help)
 }
 
 fn setup() -> Command {
@@ -246,13 +247,7 @@ fn validate() -> Command {
              tributary validate --portability                   what Databricks or Spark would not take, or take otherwise\n  \
              tributary validate -p pipeline.yml",
         )
-        .arg(
-            Arg::new("path")
-                .value_name("PATH")
-                .num_args(0..)
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("A bundle's folder, or SQL files and folders of them; default: the bundle found from here upward"),
-        )
+        .arg(paths("A bundle's folder, or SQL files and folders of them; default: the bundle found from here upward"))
         .args([variable(), conf()])
         .arg(
             Arg::new("portability")
@@ -261,6 +256,10 @@ fn validate() -> Command {
                 .help("Also list each construct that does not exist, or means something else, on Databricks or in Spark 4.3's pipelines"),
         )
         .args(arguments(Program::Validate))
+}
+
+fn paths(help: &'static str) -> Arg {
+    Arg::new("path").value_name("PATH").num_args(0..).value_parser(value_parser!(std::path::PathBuf)).help(help)
 }
 
 fn init() -> Command {
@@ -321,13 +320,7 @@ fn test() -> Command {
              tributary test dlt_pipelines/retail\n  \
              tributary test dlt_pipelines/retail/tests/silver_orders.yml --output json",
         )
-        .arg(
-            Arg::new("path")
-                .value_name("PATH")
-                .num_args(0..)
-                .value_parser(value_parser!(std::path::PathBuf))
-                .help("Files of tests, and folders in which they are looked for; default: the bundle found from here upward"),
-        )
+        .arg(paths("Files of tests, and folders in which they are looked for; default: the bundle found from here upward"))
         .args([variable(), conf()])
         .args(arguments(Program::Test))
 }
@@ -346,17 +339,18 @@ fn doctor() -> Command {
         .args(arguments(Program::Doctor))
 }
 
+fn limit(default: &'static str) -> Arg {
+    Arg::new("limit")
+        .long("limit")
+        .short('n')
+        .value_name("N")
+        .default_value(default)
+        .value_parser(value_parser!(u64))
+        .help("Most rows that are printed")
+}
+
 fn show() -> Command {
     let table = || Arg::new("table").value_name("TABLE").required(true).help("schema.table");
-    let limit = |default: &'static str| {
-        Arg::new("limit")
-            .long("limit")
-            .short('n')
-            .value_name("N")
-            .default_value(default)
-            .value_parser(value_parser!(u64))
-            .help("Most rows that are printed")
-    };
     Command::new("show")
         .about("Show tables, their history and rows, and past runs")
         .subcommand_required(true)
@@ -430,15 +424,7 @@ fn quarantine() -> Command {
                 .arg(Arg::new("name").value_name("NAME").required(true).help("The feed or table whose quarantine it is"))
                 .arg(Arg::new("reason").long("reason").value_name("REASON").help("Only records with this reason"))
                 .arg(Arg::new("all").long("all").action(ArgAction::SetTrue).help("Also records that have become rows since"))
-                .arg(
-                    Arg::new("limit")
-                        .long("limit")
-                        .short('n')
-                        .value_name("N")
-                        .default_value("20")
-                        .value_parser(value_parser!(u64))
-                        .help("Most rows that are printed"),
-                )
+                .arg(limit("20"))
                 .args(arguments(Program::Quarantine)),
         )
         .subcommand(requeue())
@@ -547,9 +533,7 @@ fn sql() -> Command {
         )
         .arg(several("destroy", "TABLE").help("A table that DROP TABLE may take away with its history; may be repeated"))
         .arg(
-            Arg::new("accept-unprotected")
-                .long("accept-unprotected")
-                .action(ArgAction::SetTrue)
+            accept_unprotected()
                 .help("Record masks and row filters, which this release does not enforce, and run pipelines that have them"),
         )
         .arg(

@@ -1,7 +1,7 @@
 //! `tributary ddl TABLE`.
 
 use clap::ArgMatches;
-use tributary::{Lake, Layer, OpenOptions, TableName, sql};
+use tributary::{Layer, TableName, sql};
 use tributary_config::Loaded;
 
 use crate::bundle::{Given, Opened};
@@ -18,11 +18,10 @@ pub fn ddl(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
 async fn statements(loaded: &Loaded, given: &Given, name: &str) -> Result<String, Failure> {
     let settings = &loaded.settings;
     let unknown = || Failure::from(Error::NoDefinition { table: name.to_owned() });
-    // a declaration needs no lake; this one is empty and gone when the command has ended
-    let empty = || Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() });
+    // a declaration needs no lake
     let lake = match opened::existing_lake(settings) {
         Ok(lake) => lake,
-        Err(_) => empty()?,
+        Err(_) => opened::empty_lake(settings)?,
     };
     match lake.table(name).await {
         Ok(table) => return Ok(sql::definition(&table)),
@@ -40,7 +39,7 @@ async fn statements(loaded: &Loaded, given: &Given, name: &str) -> Result<String
         return Ok(sql::create_table(settings.catalogue.as_str(), &spec));
     }
     // what it reads is not there, but may be declared
-    let empty = empty()?;
+    let empty = opened::empty_lake(&settings)?;
     empty.setup(&pipeline, &Layer::ALL, &[]).await?;
     match empty.table(name).await {
         Ok(table) => Ok(sql::definition(&table)),

@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use clap::ArgMatches;
 use tributary_config::Loaded;
 
-use crate::bundle::{self, Given};
+use crate::bundle::{self, Given, Opened};
 use crate::failure::{Error, Outcome};
-use crate::{files, plan, start};
+use crate::{files, opened, start};
 
 /// The forms a graph is printed in.
 pub const FORMATS: [&str; 4] = ["text", "dot", "mermaid", "html"];
 
 /// Prints the pipeline as a graph, or writes it where `--out` says.
 pub fn graph(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
-    let opened = bundle::open(loaded, given)?;
-    let lake = plan::lake_to_look_at(&opened.settings)?;
-    let graph = start::block_on(async { Ok(lake.graph(&opened.pipeline).await?) })?;
+    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let lake = opened::existing_lake_or_empty(&settings)?;
+    let graph = start::block_on(async { Ok(lake.graph(&pipeline).await?) })?;
     let out = matches.get_one::<PathBuf>("out");
     let by_name = out.and_then(|file| file.extension()).and_then(|ending| ending.to_str()).map(|ending| match ending {
         "html" | "htm" => "html",

@@ -35,9 +35,14 @@ pub fn existing_lake(settings: &Settings) -> Result<Lake, Failure> {
 /// The lake of these settings; where its folder is not there, an empty one that nothing is made for.
 pub fn existing_lake_or_empty(settings: &Settings) -> Result<Lake, Failure> {
     match folder(&settings.warehouse) {
-        Some(folder) if !folder.is_dir() => Ok(Lake::open("memory://", OpenOptions::default())?),
+        Some(folder) if !folder.is_dir() => empty_lake(settings),
         _ => lake(settings),
     }
+}
+
+/// A lake that nothing is in, and that is gone when the command has ended.
+pub fn empty_lake(settings: &Settings) -> Result<Lake, Failure> {
+    Ok(Lake::open("memory://", OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() })?)
 }
 
 /// Where queries spill; none = where the system keeps what is temporary.

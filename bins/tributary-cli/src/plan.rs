@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use tributary::arrow::array::RecordBatch;
-use tributary::{DatasetPlan, ExitCode, Lake, OpenOptions, Plan, RunOptions};
-use tributary_config::{Loaded, Output, Settings};
+use tributary::{DatasetPlan, ExitCode, Plan, RunOptions};
+use tributary_config::{Loaded, Output};
 
 use crate::bundle::{self, Given};
 use crate::failure::{Error, Failure, Outcome};
@@ -17,7 +17,7 @@ pub fn plan(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let opened = bundle::open(loaded, given)?;
     let settings = &opened.settings;
     let options = run::options(loaded.program, settings, &opened.pipeline)?;
-    let lake = lake_to_look_at(settings)?;
+    let lake = opened::existing_lake_or_empty(settings)?;
     let plan = start::block_on(async { Ok(lake.plan(&opened.pipeline, &options).await?) })?;
     if let Some(file) = matches.get_one::<PathBuf>("out") {
         files::write(file, &document(&plan))
@@ -34,17 +34,6 @@ pub fn plan(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
 
 fn document(plan: &Plan) -> String {
     format!("{}\n", serde_json::to_string_pretty(plan).unwrap_or_default())
-}
-
-/// The lake of these settings; where its folder is not there, an empty one that nothing is made for.
-pub fn lake_to_look_at(settings: &Settings) -> Result<Lake, Failure> {
-    match opened::folder(&settings.warehouse) {
-        Some(folder) if !folder.is_dir() => {
-            let options = OpenOptions { catalogue: settings.catalogue.as_str().to_owned(), ..OpenOptions::default() };
-            Ok(Lake::open("memory://", options)?)
-        }
-        _ => opened::lake(settings),
-    }
 }
 
 /// A row a dataset.

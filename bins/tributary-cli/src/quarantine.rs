@@ -12,7 +12,7 @@ use tributary_config::{Loaded, Output};
 use crate::bundle::{Given, Opened};
 use crate::failure::{Error, Failure, Outcome};
 use crate::output::{batch, text, whole};
-use crate::{bundle, opened, output, run, start};
+use crate::{bundle, opened, output, run, sql, start};
 
 /// The schema of every quarantine table.
 const SCHEMA: &str = "quarantine";
@@ -136,7 +136,7 @@ async fn records(lake: &Lake, matches: &ArgMatches) -> Result<String, Failure> {
     let columns = Columns::of(lake, name).await?;
     let mut conditions = Vec::new();
     if let Some(reason) = matches.get_one::<String>("reason") {
-        conditions.push(format!("{} = '{}'", columns.reason, reason.replace('\'', "''")));
+        conditions.push(format!("{} = {}", columns.reason, sql::literal(reason)));
     }
     if columns.superseded && !matches.get_flag("all") {
         conditions.push(format!("{SUPERSEDED} IS NULL"));

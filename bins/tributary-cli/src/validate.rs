@@ -1,7 +1,7 @@
 //! `tributary validate`: whether a pipeline is sound, its queries over the declared columns included, and what it would do. Touches nothing.
 
 use tributary::arrow::array::RecordBatch;
-use tributary::{ExitCode, Fault as _, Layer, MergePolicy, Pipeline, Places, QueryCheck, QueryProblem, SilverSpec};
+use tributary::{ExitCode, Fault as _, Layer, MergePolicy, Pipeline, Places, QueryCheck, QueryProblem, SilverSpec, TableName};
 use tributary_config::{Loaded, Output};
 
 use crate::bundle::{self, Given};
@@ -53,7 +53,7 @@ fn rows(pipeline: &Pipeline, check: &QueryCheck, output: Output) -> Result<Recor
         for dataset in level {
             let (reads, of_deletes) = match dataset.layer {
                 Layer::Bronze => (spec.feeds[dataset.index].name.clone(), None),
-                Layer::Silver => (names(&spec.silver[dataset.index].sources), deletes_note(&spec.silver[dataset.index], pipeline)),
+                Layer::Silver => (names(spec.silver[dataset.index].reads()), deletes_note(&spec.silver[dataset.index], pipeline)),
                 Layer::Gold => (names(&spec.gold[dataset.index].sources), None),
             };
             let of_check = check.notes.iter().filter(|(table, _)| *table == dataset.table).map(|(_, note)| note.as_str());
@@ -71,8 +71,8 @@ fn rows(pipeline: &Pipeline, check: &QueryCheck, output: Output) -> Result<Recor
     ])
 }
 
-fn names(tables: &[tributary::TableName]) -> String {
-    tables.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+fn names<'a>(tables: impl IntoIterator<Item = &'a TableName>) -> String {
+    tables.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What a person who knows the platform would not expect.

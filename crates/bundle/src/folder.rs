@@ -17,6 +17,8 @@ pub(crate) const FILE_BYTES_MAX: u64 = 4 << 20;
 const ALL_BYTES_MAX: u64 = 64 << 20;
 /// How many entries of folders one pattern looks at, at most.
 const ENTRIES_MAX: usize = 20_000;
+/// What makes a folder a table, whose files, however many, are not looked through.
+const LOG: &str = "_delta_log";
 /// How deep folders are followed at most.
 const FOLDERS_MAX: usize = 32;
 
@@ -175,7 +177,7 @@ impl Walk<'_> {
     fn enter(&mut self, relative: &str, depth: usize) {
         let path = self.folder.real.join(relative);
         let Ok(real) = fs::canonicalize(&path) else { return };
-        if depth == 0 || !real.is_dir() || !self.seen.insert(real) {
+        if depth == 0 || !real.is_dir() || real.join(LOG).is_dir() || !self.seen.insert(real) {
             return;
         }
         let mut names: Vec<String> = Vec::new();

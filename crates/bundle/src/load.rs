@@ -106,27 +106,17 @@ pub fn load_with(path: &Path, options: &Options) -> Loaded {
     Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes, constructs }
 }
 
+/// Tells what is wrong with a path before any file at it is read.
+pub(crate) fn nowhere(path: &Path, error: Error, files: &mut Files, faults: &mut Faults) {
+    let shown = path.to_string_lossy().into_owned();
+    let number = files.add(File { relative: String::new(), shown, text: String::new(), lines: Vec::new() });
+    faults.error(At::start_of(number), error);
+}
+
 /// The bundle, and what is to be said of it that is no mistake.
 fn read(path: &Path, options: &Options, files: &mut Files, faults: &mut Faults) -> Option<Loaded> {
-    let nowhere = |files: &mut Files, faults: &mut Faults, error: Error| {
-        let shown = path.to_string_lossy().into_owned();
-        let number = files.add(File { relative: String::new(), shown, text: String::new(), lines: Vec::new() });
-        faults.error(At::start_of(number), error);
-    };
-    let (folder, root_name) = match root_of(path) {
-        Ok(found) => found,
-        Err(error) => {
-            nowhere(files, faults, error);
-            return None;
-        }
-    };
-    let mut folder = match Folder::open(&folder) {
-        Ok(folder) => folder,
-        Err(error) => {
-            nowhere(files, faults, error);
-            return None;
-        }
-    };
+    let opened = root_of(path).and_then(|(folder, root_name)| Ok((Folder::open(&folder)?, root_name)));
+    let (mut folder, root_name) = opened.map_err(|error| nowhere(path, error, files, faults)).ok()?;
     let mut budget = Budget::default();
     let mut reading = Reading { folder: &mut folder, files, budget: &mut budget, faults };
     let mut root = reading.tree(&root_name)?;

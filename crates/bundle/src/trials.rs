@@ -20,9 +20,10 @@ use serde_json::{Map as JsonMap, Value as Json};
 use crate::check;
 use crate::error::Error;
 use crate::fault::{Fault, Faults};
-use crate::folder::Folder;
+use crate::folder::{Folder, Matches};
 use crate::include::Reading;
 use crate::job::{texts, words};
+use crate::load::nowhere;
 use crate::model::trials::FILE;
 use crate::place::Files;
 use crate::yaml::{Budget, Node, Value};
@@ -78,31 +79,39 @@ pub enum TestRows {
 /// Folders of tests, beside the SQL they are about.
 const FOLDER: &str = "tests";
 
-/// Every file of tests at a path: itself, or all that lie in folders called `tests` below it.
-pub fn find_tests(path: &Path) -> Vec<PathBuf> {
+/// Every file of tests at a path: itself, or all that lie in folders called `tests` below it; and what kept it from looking everywhere.
+pub fn find_tests(path: &Path) -> (Vec<PathBuf>, Vec<Fault>) {
     if path.is_file() {
-        return vec![path.to_owned()];
+        return (vec![path.to_owned()], Vec::new());
     }
-    let Ok(folder) = Folder::open(path) else { return Vec::new() };
+    let (mut files, mut faults) = (Files::default(), Faults::default());
+    let found = Folder::open(path).map(|folder| folder.below(""));
+    let matches = found.unwrap_or_else(|error| Matches { paths: Vec::new(), mistakes: vec![error] });
+    matches.mistakes.into_iter().for_each(|error| nowhere(path, error, &mut files, &mut faults));
     let is_test = |relative: &String| {
         let in_tests = relative.split('/').rev().nth(1).map_or(path.ends_with(FOLDER), |parent| parent == FOLDER);
         in_tests && (relative.ends_with(".yml") || relative.ends_with(".yaml"))
     };
-    folder.below("").paths.into_iter().filter(is_test).map(|relative| path.join(relative)).collect()
+    (matches.paths.into_iter().filter(is_test).map(|relative| path.join(relative)).collect(), faults.sorted(&files))
 }
 
 /// Reads a file of tests, and every mistake in it. Never panics; a file with mistakes gives none of its tests.
 pub fn load_tests(path: &Path) -> (Option<TestFile>, Vec<Fault>) {
-    let (mut files, mut faults, mut budget) = (Files::default(), Faults::default(), Budget::default());
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let read = path.file_name().and_then(|name| name.to_str()).and_then(|name| {
-        let mut folder = Folder::open(parent).ok()?;
-        let root = Reading { folder: &mut folder, files: &mut files, budget: &mut budget, faults: &mut faults }.file(name)?;
-        check::check_as(&root, &FILE, &mut faults);
-        Some(test_file(&root, &folder, &files, &mut faults))
-    });
+    let (mut files, mut faults) = (Files::default(), Faults::default());
+    let read = read(path, &mut files, &mut faults);
     let faults = faults.sorted(&files);
     (read.filter(|_| faults.is_empty()), faults)
+}
+
+fn read(path: &Path, files: &mut Files, faults: &mut Faults) -> Option<TestFile> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().and_then(|name| name.to_str());
+    let nameless = || Error::Unreadable { path: path.display().to_string(), reason: "its name is no text".to_owned() };
+    let opened = Folder::open(parent).and_then(|folder| Ok((folder, name.ok_or_else(nameless)?)));
+    let (mut folder, name) = opened.map_err(|error| nowhere(path, error, files, faults)).ok()?;
+    let root = Reading { folder: &mut folder, files, budget: &mut Budget::default(), faults }.file(name)?;
+    check::check_as(&root, &FILE, faults);
+    Some(test_file(&root, &folder, files, faults))
 }
 
 fn test_file(root: &Node, folder: &Folder, files: &Files, faults: &mut Faults) -> TestFile {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::action::{Metadata, Protocol};
-use crate::create::CHANGE_FEED_ON;
+use crate::create::{CHANGE_FEED_ON, COMMIT_TIMESTAMPS_ON};
 
 const APPEND_ONLY: &str = "appendOnly";
 const INVARIANTS: &str = "invariants";
@@ -114,7 +114,7 @@ pub(crate) fn needed(metadata: &Metadata, clustered: bool) -> BTreeSet<String> {
     let column_has = |key: &str| schema["fields"].as_array().into_iter().flatten().any(|field| field["metadata"].get(key).is_some());
     let asked = [
         (CHANGE_DATA_FEED, property(CHANGE_FEED_ON)),
-        (IN_COMMIT_TIMESTAMP, property("delta.enableInCommitTimestamps")),
+        (IN_COMMIT_TIMESTAMP, property(COMMIT_TIMESTAMPS_ON)),
         (APPEND_ONLY, property("delta.appendOnly")),
         (DELETION_VECTORS, property(DELETION_VECTORS_ON)),
         (CHECK_CONSTRAINTS, metadata.configuration.keys().any(|key| key.starts_with(CONSTRAINT))),

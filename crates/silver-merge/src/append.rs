@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::events::Kind;
 use crate::intake::Intake;
 use crate::plan::Counts;
-use crate::run::{Attempt, Ended, Tally};
+use crate::report::Tally;
+use crate::run::{Attempt, Ended};
 use crate::writes::Changed;
 
 /// Reads and commits; see [`crate::run::run`].

@@ -18,8 +18,8 @@ pub(crate) fn inserts_left_out_of_change_feed(options: &LakeOptions) -> bool {
 }
 
 /// What an event says its row was stands for the table's row, whatever that row is.
-pub(crate) fn pictures_unchecked(options: &LakeOptions) -> bool {
-    broken(options, Rule::PicturesUnchecked)
+pub(crate) fn before_images_unchecked(options: &LakeOptions) -> bool {
+    broken(options, Rule::BeforeImagesUnchecked)
 }
 
 /// Flows of a table over one source keep one position together.
@@ -40,7 +40,7 @@ enum Rule {
     DeleteMemoryOff,
     StateAboveTargetPosition,
     InsertsLeftOutOfChangeFeed,
-    PicturesUnchecked,
+    BeforeImagesUnchecked,
     FlowsShareOnePosition,
 }
 

@@ -1,9 +1,9 @@
 //! What can go wrong in silver, and what may be done about it.
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
-use tributary_lake::Conflict;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::DataFusionError;
+use tributary_lake::{Conflict, keys_named};
 use tributary_spark_sql::{without_values, words_without_values};
 use tributary_specs::TableName;
 
@@ -124,7 +124,7 @@ pub enum Error {
     },
     /// An expectation with the action `fail` failed. Nothing of the batch was written. The message names up to ten of the keys whose
     /// rows break it: mend them where they come from, or change the rule.
-    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`, the first at {position}{}", of_keys(keys))]
+    #[error("EXPECTATION_VIOLATION: {rows} rows of `{table}` break `{expectation}`, the first at {position}{}", keys_named(keys))]
     Expectation {
         /// The dataset.
         table: TableName,
@@ -138,7 +138,7 @@ pub enum Error {
         keys: Vec<String>,
     },
     /// A rule of the whole table with the action `fail` would not hold after the commit. Nothing was written.
-    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", of_keys(keys))]
+    #[error("EXPECTATION_VIOLATION: `{table}` would break `{expectation}`: {reason}{}", keys_named(keys))]
     SetExpectation {
         /// The dataset.
         table: TableName,
@@ -326,10 +326,6 @@ pub enum Error {
         /// What Arrow says, values left out.
         reason: String,
     },
-}
-
-fn of_keys(keys: &[String]) -> String {
-    if keys.is_empty() { String::new() } else { format!("; keys: {}", keys.join("; ")) }
 }
 
 fn of_another_source(table: &TableName, source: &TableName, position: i64, latest: u64, made_again: bool) -> String {

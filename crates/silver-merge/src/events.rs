@@ -72,7 +72,7 @@ pub(crate) struct Events {
     pub carried: Vec<LeafSet>,
     /// The other key of a key change, key columns as fields: before for an upsert, after for anything else.
     pub other_key: Option<StructArray>,
-    /// What change events say their rows were before, in the target's columns, the sequence behind them (see [`crate::pictures`]).
+    /// What change events say their rows were before, in the target's columns, the sequence behind them (see [`crate::before_images`]).
     pub before: Option<StructArray>,
     /// `_state` only: these events replace the visible row as an event of its key.
     pub covers_row: Vec<bool>,

@@ -18,6 +18,10 @@ use tributary_specs::{SilverSpec, TableName};
 use crate::controls;
 use crate::error::{Error, Result};
 
+/// How the application ids of whatever is written by us begin.
+const OURS: &str = "tributary:";
+/// The same of records that feeds bring: of files, topics and record sources.
+const FEED_PREFIXES: [&str; 3] = ["tributary:file:", "tributary:kafka:", "tributary:custom:"];
 /// How the application id of a consumed source begins.
 const SOURCE_PREFIX: &str = "tributary:source:";
 /// The same for what tells which table that source is.
@@ -41,14 +45,14 @@ pub async fn consumed(table: &Table) -> tributary_lake::Result<Vec<(TableName, u
 }
 
 fn consumed_by(positions: &Positions) -> Vec<(TableName, u64)> {
-    let of = |(app_id, version): (&String, &i64)| {
+    let of = |(app_id, version): (&str, i64)| {
         let by_source = app_id.strip_prefix(SOURCE_PREFIX);
         let by_flow = app_id.strip_prefix(FLOW_PREFIX).and_then(|flow| Some(flow.rsplit_once(':')?.1));
         let source: TableName = by_source.or(by_flow)?.parse().ok()?;
         let is_now = by_source.is_none() || !positions.is_taken(&source);
-        is_now.then_some((source, u64::try_from(*version).ok()?))
+        is_now.then_some((source, u64::try_from(version).ok()?))
     };
-    positions.reached.iter().filter_map(of).collect()
+    positions.of_flows().filter_map(of).collect()
 }
 
 /// Where a flow's position is kept, and what it is.
@@ -73,13 +77,18 @@ impl Whereabouts {
         } else {
             (named(name, source), named_id(name, source))
         };
-        let recorded = positions.reached.get(&app_id).copied();
+        let recorded = positions.get(&app_id);
         Self { app_id, id_app_id, recorded }
     }
 
     /// The version consumed; none where the flow is to begin at the start.
     pub fn position(&self) -> Option<i64> {
         self.recorded.filter(|recorded| *recorded > NOTHING)
+    }
+
+    /// Whether a full refresh has set the flow back, and it has not begun anew yet.
+    pub fn is_set_back(&self) -> bool {
+        self.recorded == Some(NOTHING)
     }
 
     /// How rows of `_state` name the flow: its source, where that tells.
@@ -102,17 +111,12 @@ fn named_id(flow: &str, source: &TableName) -> String {
 }
 
 fn label(app_id: &str) -> &str {
-    app_id.strip_prefix(SOURCE_PREFIX).or_else(|| app_id.strip_prefix("tributary:")).unwrap_or(app_id)
+    app_id.strip_prefix(SOURCE_PREFIX).or_else(|| app_id.strip_prefix(OURS)).unwrap_or(app_id)
 }
 
-/// The positions of all flows that a table has ever had.
+/// The positions of all flows that a table has ever had, and what is kept beside them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Positions {
-    /// By application id.
-    reached: BTreeMap<String, i64>,
-    /// Which table each source is, and which positions were taken over.
-    beside: BTreeMap<String, i64>,
-}
+pub(crate) struct Positions(BTreeMap<String, i64>);
 
 impl Positions {
     /// As the table has them.
@@ -120,48 +124,52 @@ impl Positions {
     /// # Errors
     /// Store errors.
     pub async fn of(table: Option<&Table>) -> tributary_lake::Result<Self> {
-        let mut positions = Self::default();
-        if let Some(table) = table {
-            for prefix in [SOURCE_PREFIX, FLOW_PREFIX, ONCE_PREFIX] {
-                positions.reached.extend(table.progress_with_prefix(prefix).await?);
-            }
-            for prefix in [SOURCE_ID_PREFIX, TAKEN_PREFIX] {
-                positions.beside.extend(table.progress_with_prefix(prefix).await?);
-            }
+        match table {
+            Some(table) => table.progress_with_prefix(OURS).await.map(Self),
+            None => Ok(Self::default()),
         }
-        Ok(positions)
     }
 
     /// As they are once a commit has said so.
     pub fn after(mut self, progress: &[Progress]) -> Self {
-        for Progress { app_id, version, .. } in progress {
-            let beside = app_id.starts_with(TAKEN_PREFIX) || app_id.starts_with(FLOW_ID_PREFIX);
-            let positions = if beside { &mut self.beside } else { &mut self.reached };
-            positions.insert(app_id.clone(), *version);
-        }
+        self.0.extend(progress.iter().map(|Progress { app_id, version, .. }| (app_id.clone(), *version)));
         self
     }
 
+    fn get(&self, app_id: &str) -> Option<i64> {
+        self.0.get(app_id).copied()
+    }
+
+    /// Those of flows, by application id.
+    fn of_flows(&self) -> impl Iterator<Item = (&str, i64)> {
+        let is_of_flow = |app_id: &str| [SOURCE_PREFIX, FLOW_PREFIX, ONCE_PREFIX].iter().any(|prefix| app_id.starts_with(prefix));
+        self.0.iter().map(|(app_id, position)| (app_id.as_str(), *position)).filter(move |(app_id, _)| is_of_flow(app_id))
+    }
+
+    /// Whether a feed has filled the table.
+    pub fn are_of_feed(&self) -> bool {
+        self.0.keys().any(|app_id| FEED_PREFIXES.iter().any(|prefix| app_id.starts_with(prefix)))
+    }
+
     fn is_taken(&self, source: &TableName) -> bool {
-        self.beside.contains_key(&format!("{TAKEN_PREFIX}{source}"))
+        self.0.contains_key(&format!("{TAKEN_PREFIX}{source}"))
     }
 
     /// Whether a flow with a name of its own has read a source.
     fn is_named(&self, source: &TableName) -> bool {
         let ending = format!(":{source}");
-        self.reached.keys().any(|app_id| app_id.starts_with(FLOW_PREFIX) && app_id.ends_with(&ending))
+        self.of_flows().any(|(app_id, _)| app_id.starts_with(FLOW_PREFIX) && app_id.ends_with(&ending))
     }
 
     /// The position by the label of a flow.
     pub fn reached(&self) -> BTreeMap<String, i64> {
-        self.reached.iter().map(|(app_id, position)| (label(app_id).to_owned(), *position)).collect()
+        self.of_flows().map(|(app_id, position)| (label(app_id).to_owned(), position)).collect()
     }
 
     /// What sets every flow but one back to its start.
     pub fn set_back(&self, but: &str) -> Vec<Progress> {
-        let others = self.reached.iter().filter(|(app_id, position)| *app_id != but && **position > NOTHING);
-        let back = |(app_id, position): (&String, &i64)| Progress { app_id: app_id.clone(), expected: Some(*position), version: NOTHING };
-        others.map(back).collect()
+        let others = self.of_flows().filter(|(app_id, position)| *app_id != but && *position > NOTHING);
+        others.map(|(app_id, position)| Progress { app_id: app_id.to_owned(), expected: Some(position), version: NOTHING }).collect()
     }
 }
 
@@ -180,7 +188,7 @@ pub(crate) fn take_over(flows: &[SilverSpec], positions: &Positions) -> Result<V
     let mut progress = Vec::new();
     for (source, flows) in over {
         let app_id = format!("{SOURCE_PREFIX}{source}");
-        let Some(position) = positions.reached.get(&app_id).copied().filter(|position| *position > NOTHING) else { continue };
+        let Some(position) = positions.get(&app_id).filter(|position| *position > NOTHING) else { continue };
         if positions.is_taken(source) || positions.is_named(source) || flows.iter().any(|flow| is_default(flow)) {
             continue;
         }
@@ -196,8 +204,8 @@ pub(crate) fn take_over(flows: &[SilverSpec], positions: &Positions) -> Result<V
         let first = |app_id, version| Progress { app_id, expected: None, version };
         progress.push(first(named(flow.flow_name(), source), position));
         progress.push(first(format!("{TAKEN_PREFIX}{source}"), position));
-        let identity = positions.beside.get(&format!("{SOURCE_ID_PREFIX}{source}"));
-        progress.extend(identity.map(|identity| first(named_id(flow.flow_name(), source), *identity)));
+        let identity = positions.get(&format!("{SOURCE_ID_PREFIX}{source}"));
+        progress.extend(identity.map(|identity| first(named_id(flow.flow_name(), source), identity)));
         // Who still knows the position by the source's name is fenced.
         progress.push(Progress { app_id, expected: Some(position), version: position });
     }
@@ -215,8 +223,7 @@ mod tests {
     }
 
     fn positions(of: &[(&str, i64)]) -> Positions {
-        let reached = of.iter().map(|(app_id, position)| ((*app_id).to_owned(), *position)).collect();
-        Positions { reached, ..Positions::default() }
+        Positions(of.iter().map(|(app_id, position)| ((*app_id).to_owned(), *position)).collect())
     }
 
     fn whereabouts(flow: &SilverSpec, positions: &Positions) -> (String, Option<i64>) {
@@ -238,10 +245,10 @@ mod tests {
     #[test]
     fn a_position_kept_by_its_source_goes_over_to_the_only_flow_there_and_to_no_other() {
         let mut there = positions(&[("tributary:source:bronze.a", 7)]);
-        there.beside.insert("tributary:source-id:bronze.a".to_owned(), 99);
+        there.0.insert("tributary:source-id:bronze.a".to_owned(), 99);
         let taken = take_over(&[flow("x", "a"), flow("y", "b")], &there).unwrap();
         let there = there.after(&taken);
-        assert_eq!(there.beside.get("tributary:flow-id:x:bronze.a"), Some(&99));
+        assert_eq!(there.get("tributary:flow-id:x:bronze.a"), Some(99));
         assert_eq!(whereabouts(&flow("x", "a"), &there).1, Some(7));
         for name in ["t", "z"] {
             assert_eq!(whereabouts(&flow(name, "a"), &there).1, None, "{name} has read nothing yet");
@@ -272,8 +279,16 @@ mod tests {
         ]);
         let (a, b) = (TableName::new("bronze", "a"), TableName::new("bronze", "b"));
         assert_eq!(consumed_by(&there), [(a.clone(), 9), (b.clone(), 3), (a.clone(), 7)]);
-        there.beside.insert("tributary:taken:bronze.a".to_owned(), 7);
+        there.0.insert("tributary:taken:bronze.a".to_owned(), 7);
         assert_eq!(consumed_by(&there), [(a, 9), (b, 3)], "another position stands for the one taken over");
+    }
+
+    #[test]
+    fn a_table_of_a_feed_is_told_whatever_the_feed_reads() {
+        for app_id in ["tributary:file:f:ab", "tributary:kafka:f:t:0", "tributary:custom:f:0"] {
+            assert!(positions(&[(app_id, 1)]).are_of_feed(), "{app_id}");
+        }
+        assert!(!positions(&[("tributary:source:bronze.a", 7), ("tributary:state:silver.t", 3)]).are_of_feed());
     }
 
     #[test]

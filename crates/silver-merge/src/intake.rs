@@ -11,11 +11,12 @@ use tributary_specs::SilverSpec;
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
-use crate::judge::{Counted, Judge, Judged, Rejected, add_counts, join_stops};
+use crate::judge::{Counted, Judge, Judged, Rejected, add_counts};
 use crate::keys::{Key, KeyCodec, Slices};
 use crate::options::Options;
 use crate::select::Selection;
 use crate::source::{Delivery, Source};
+use crate::stop::join_stops;
 use crate::survey::{Survey, weight};
 use crate::target::Target;
 
@@ -60,8 +61,8 @@ pub(crate) struct Findings {
 pub(crate) enum Slice {
     Events {
         events: Box<Events>,
-        /// Pictures before a change that say nothing beside the one after it.
-        before_images: u64,
+        /// Preimages of updates that say nothing beside the postimage.
+        preimages: u64,
     },
     /// They are more than may be held: the keys must be dealt to more slices.
     TooLarge,
@@ -209,7 +210,7 @@ impl Intake<'_> {
     /// As [`Reading::next`] and [`Reading::finish`].
     pub async fn slice(&self, codec: &KeyCodec, slices: &Slices, at: usize, bytes_max: usize) -> Result<(Slice, Findings)> {
         let fail = |error| Error::kernel(&self.spec.table, error);
-        let (mut parts, mut before_images, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut parts, mut preimages, mut bytes) = (Vec::new(), Vec::new(), 0);
         let mut apart: HashSet<Key> = HashSet::new();
         let mut reading = self.read();
         while let Some(judged) = reading.next().await? {
@@ -217,7 +218,7 @@ impl Intake<'_> {
             if kept.is_empty() {
                 continue;
             }
-            before_images.extend(kept.values().iter().map(|row| judged.before_images[*row as usize]));
+            preimages.extend(kept.values().iter().map(|row| judged.preimages[*row as usize]));
             let part = if kept.len() == judged.events.len() { judged.events } else { judged.events.take(&kept).map_err(fail)? };
             bytes += weight(&part);
             if bytes > bytes_max && apart.len() < 2 {
@@ -230,8 +231,8 @@ impl Intake<'_> {
         }
         let findings = reading.finish()?;
         let events = Events::concat(&self.target.shape, parts).map_err(fail)?;
-        let (events, before_images) = self.without_before_images(codec, events, &before_images).map_err(fail)?;
-        Ok((Slice::Events { events: Box::new(events), before_images }, findings))
+        let (events, preimages) = self.without_preimages(codec, events, &preimages).map_err(fail)?;
+        Ok((Slice::Events { events: Box::new(events), preimages }, findings))
     }
 
     /// Collects keys that more slices could part, until there are two.
@@ -249,8 +250,8 @@ impl Intake<'_> {
         Ok(())
     }
 
-    /// In a change feed the picture before a change, and a delete, say nothing of a key that has a row after the same commit.
-    fn without_before_images(&self, codec: &KeyCodec, events: Events, before: &[bool]) -> Result<(Events, u64), ArrowError> {
+    /// In a change feed the preimage of an update, and a delete, say nothing of a key that has a row after the same commit.
+    fn without_preimages(&self, codec: &KeyCodec, events: Events, before: &[bool]) -> Result<(Events, u64), ArrowError> {
         if self.source.delivery != Delivery::Feed || events.len() == 0 {
             return Ok((events, 0));
         }

@@ -13,14 +13,15 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Table, key_text, partition_refusal};
 use tributary_specs::{Column, Expectation, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, RuleCount, SilverSpec, TableName};
 
+use crate::before_images::{self, BEFORE, BeforeImages};
 use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::leaves::LeafSet;
-use crate::pictures::{self, BEFORE, Pictures};
 use crate::select::{Compiled, Selected, Selection};
 use crate::shape::Shape;
 use crate::source::{Delivery, Source};
+use crate::stop::{has_room, note};
 
 /// The rule that a row without a key breaks.
 pub(crate) const NULL_KEY: &str = "NULL_KEY";
@@ -56,7 +57,7 @@ pub(crate) struct Judge {
     /// The table's partition columns.
     partition_by: Vec<String>,
     /// How what events say their rows were is found, where it can stand for rows of the table.
-    pub pictures: Option<Pictures>,
+    pub before_images: Option<BeforeImages>,
 }
 
 /// What a batch of rows came to.
@@ -64,8 +65,8 @@ pub(crate) struct Judge {
 pub(crate) struct Judged {
     /// Events, in the shape of the target.
     pub events: Events,
-    /// Which events are the pictures before an update in a change feed.
-    pub before_images: Vec<bool>,
+    /// Which events are the preimages of updates in a change feed.
+    pub preimages: Vec<bool>,
     /// Rows for quarantine.
     pub rejected: Option<Rejected>,
     /// Rows left out, by reason.
@@ -133,9 +134,9 @@ impl Judge {
             let at = selection.position(key)?;
             selection.origins[at].same_as.clone()
         };
-        let pictures = Pictures::of(spec, source, selection, &sequence);
+        let before_images = BeforeImages::of(spec, source, selection, &sequence);
         Ok(Self {
-            pictures,
+            before_images,
             table: spec.table.clone(),
             source: source.name().clone(),
             delivery: source.delivery,
@@ -163,12 +164,37 @@ impl Judge {
         })
     }
 
-    /// A column of the table is computed from others: it is unsent where one of them is, and no picture of an old row has it.
+    /// A column of the table is computed from others: it is unsent where one of them is, and no before-image has it.
     pub fn is_generated(&mut self, column: &str, from: &[String]) {
         let is_of = |name: &String| from.iter().any(|other| other.eq_ignore_ascii_case(name));
         let made_of = self.made_of.iter().filter(|(name, _)| is_of(name)).flat_map(|(_, origins)| origins.clone()).collect();
         self.made_of.push((column.to_owned(), made_of));
-        self.pictures = None;
+        self.before_images = None;
+    }
+
+    /// No delete of one flow's source is before or after what another flow brought, but by the declared sequence.
+    pub fn of_several_flows(&mut self) {
+        self.cuts = false;
+        self.before_images = None;
+    }
+
+    /// What the expectations came to, as reports have it.
+    pub fn rule_counts(&self, flow: &str, counts: &[Counted]) -> Vec<RuleCount> {
+        let count = |((expectation, _), counted): (&(Expectation, Compiled), &Counted)| RuleCount {
+            flow: flow.to_owned(),
+            rule: expectation.name.clone(),
+            action: expectation.action.word().to_owned(),
+            passed: counted.passed,
+            failed: counted.failed,
+            dropped: counted.dropped,
+        };
+        self.expectations.iter().zip(counts).map(count).collect()
+    }
+
+    /// Failures by expectation, where there are any.
+    pub fn failures(&self, counts: &[Counted]) -> BTreeMap<String, u64> {
+        let failed = self.expectations.iter().zip(counts).filter(|(_, counted)| counted.failed > 0);
+        failed.map(|((expectation, _), counted)| (expectation.name.clone(), counted.failed)).collect()
     }
 
     /// The type of the declared sequence, in Delta's terms; none where the order is the position.
@@ -216,7 +242,7 @@ impl Judge {
         let kept: UInt32Array = (0..fates.len() as u32).filter(|row| fates[*row as usize].kind().is_some()).collect();
         let pick = |array: &ArrayRef| take(array, &kept, None);
         let kinds: Vec<Kind> = fates.iter().filter_map(Fate::kind).collect();
-        let before_images = fates.iter().filter(|fate| fate.kind().is_some()).map(|fate| *fate == Fate::BeforeImage).collect();
+        let preimages = fates.iter().filter(|fate| fate.kind().is_some()).map(|fate| *fate == Fate::Preimage).collect();
         let other_key = self.other_keys(selected, shape, &fates).map_err(fail)?;
         let before = self.before(selected, shape, sequence.as_ref()).map_err(fail)?;
         let events = Events {
@@ -240,7 +266,7 @@ impl Judge {
             ends: None,
         };
         let rejected = self.rejected(&rows, &fates, &places).map_err(fail)?;
-        Ok(Judged { events, before_images, rejected, ignored, rules, stop })
+        Ok(Judged { events, preimages, rejected, ignored, rules, stop })
     }
 
     /// The output columns as the target has them; what the query no longer yields is null.
@@ -363,10 +389,11 @@ impl Judge {
 
     /// What the rows were before, where the source says so and it can stand for rows of the table.
     fn before(&self, selected: &Selected, shape: &Shape, sequence: Option<&ArrayRef>) -> Result<Option<StructArray>, ArrowError> {
-        let (Some(pictures), Some(before), Some(sequence)) = (&self.pictures, pictures::riding(selected.rider(BEFORE)), sequence) else {
+        let (Some(images), Some(before), Some(sequence)) = (&self.before_images, before_images::riding(selected.rider(BEFORE)), sequence)
+        else {
             return Ok(None);
         };
-        pictures.of_rows(before, shape, sequence.data_type())
+        images.of_rows(before, shape, sequence.data_type())
     }
 
     fn rejected(&self, rows: &RecordBatch, fates: &[Fate], places: &Places<'_>) -> Result<Option<Rejected>, ArrowError> {
@@ -400,8 +427,8 @@ impl Judge {
 enum Fate {
     Upsert,
     Delete,
-    /// The picture before an update, in a change feed: a delete of its key, unless the key has a picture after it.
-    BeforeImage,
+    /// The preimage of an update in a change feed: a delete of its key, unless the key has a postimage.
+    Preimage,
     /// A delete by the source that has no place in the declared order.
     Cut,
     Truncate,
@@ -422,7 +449,7 @@ impl Fate {
     fn kind(&self) -> Option<Kind> {
         match self {
             Self::Upsert => Some(Kind::Upsert),
-            Self::Delete | Self::BeforeImage => Some(Kind::Delete),
+            Self::Delete | Self::Preimage => Some(Kind::Delete),
             Self::Cut => Some(Kind::Cut),
             Self::Truncate => Some(Kind::Truncate),
             Self::TruncateCut => Some(Kind::TruncateCut),
@@ -499,13 +526,13 @@ impl Bench<'_> {
             let by_source = match operation {
                 Some("delete") => Fate::Delete,
                 Some("truncate") => Fate::Truncate,
-                Some("update_preimage") => Fate::BeforeImage,
+                Some("update_preimage") => Fate::Preimage,
                 _ => Fate::Upsert,
             };
             self.fates[row] = match (says(&truncate), says(&delete), by_source) {
                 (Some(true), _, _) => Fate::Truncate,
                 (None, _, Fate::Truncate) if judge.implicit_deletes => Fate::Truncate,
-                (_, _, Fate::BeforeImage) => Fate::BeforeImage,
+                (_, _, Fate::Preimage) => Fate::Preimage,
                 (_, Some(true), _) => Fate::Delete,
                 (_, None, Fate::Delete) if judge.implicit_deletes => Fate::Delete,
                 _ => Fate::Upsert,
@@ -525,7 +552,7 @@ impl Bench<'_> {
             let is_half = moves.as_ref().is_some_and(|moves| moves.is_valid(row));
             match self.fates[row] {
                 Fate::Delete if !judge.policy.applies_deletes() => self.ignore(row, "delete"),
-                Fate::BeforeImage if !judge.policy.applies_deletes() || !judge.implicit_deletes => self.ignore(row, "preimage"),
+                Fate::Preimage if !judge.policy.applies_deletes() || !judge.implicit_deletes => self.ignore(row, "preimage"),
                 Fate::Truncate if !judge.policy.applies_deletes() => self.ignore(row, "truncate"),
                 Fate::Delete if refuses(&deletes_when) && !is_half => self.ignore(row, "delete_when"),
                 Fate::Upsert if refuses(&upserts_when) => self.ignore(row, "insert_when"),
@@ -624,13 +651,16 @@ impl Bench<'_> {
                         }
                     }
                     ExpectationAction::Fail => {
-                        let keys = if has_room(stop.as_ref(), &expectation.name) { judge.key_of(rows, row)? } else { None };
+                        let key = match has_room(stop.as_ref(), &expectation.name) {
+                            true => key_text(rows, &judge.keys, row).map_err(|error| Error::kernel(&judge.table, error))?,
+                            false => None,
+                        };
                         note(stop, || Error::Expectation {
                             table: judge.table.clone(),
                             expectation: expectation.name.clone(),
                             rows: 0,
                             position: places.name(row),
-                            keys: keys.into_iter().collect(),
+                            keys: key.into_iter().collect(),
                         });
                     }
                 }
@@ -645,84 +675,6 @@ impl Bench<'_> {
             }
         }
         Ok(counts)
-    }
-}
-
-impl Judge {
-    /// No delete of one flow's source is before or after what another flow brought, but by the declared sequence.
-    pub fn of_several_flows(&mut self) {
-        self.cuts = false;
-        self.pictures = None;
-    }
-
-    /// What the expectations came to, as reports have it.
-    pub fn rule_counts(&self, flow: &str, counts: &[Counted]) -> Vec<RuleCount> {
-        let count = |((expectation, _), counted): (&(Expectation, Compiled), &Counted)| RuleCount {
-            flow: flow.to_owned(),
-            rule: expectation.name.clone(),
-            action: expectation.action.word().to_owned(),
-            passed: counted.passed,
-            failed: counted.failed,
-            dropped: counted.dropped,
-        };
-        self.expectations.iter().zip(counts).map(count).collect()
-    }
-
-    /// Failures by expectation, where there are any.
-    pub fn failures(&self, counts: &[Counted]) -> BTreeMap<String, u64> {
-        let failed = self.expectations.iter().zip(counts).filter(|(_, counted)| counted.failed > 0);
-        failed.map(|((expectation, _), counted)| (expectation.name.clone(), counted.failed)).collect()
-    }
-
-    /// The key of a row as text, where the dataset has keys.
-    fn key_of(&self, rows: &RecordBatch, row: usize) -> Result<Option<String>> {
-        let fail = |error| Error::kernel(&self.table, error);
-        let schema = rows.schema();
-        let named = |key: &String| schema.fields().iter().position(|field| field.name().eq_ignore_ascii_case(key));
-        let places: Vec<usize> = self.keys.iter().filter_map(named).collect();
-        if places.is_empty() {
-            return Ok(None);
-        }
-        key_text(&rows.project(&places).map_err(fail)?, row).map(Some).map_err(fail)
-    }
-}
-
-/// Keys that a message names at most.
-const KEYS_SHOWN: usize = 10;
-
-/// Whether the key of one more row that breaks a rule is to be named.
-fn has_room(stop: Option<&Error>, rule: &str) -> bool {
-    match stop {
-        None => true,
-        Some(Error::Expectation { expectation, keys, .. }) => expectation == rule && keys.len() < KEYS_SHOWN,
-        Some(_) => false,
-    }
-}
-
-/// Counts one more row of the first problem found.
-fn note(stop: &mut Option<Error>, problem: impl FnOnce() -> Error) {
-    let mut found = problem();
-    if let Error::NullKey { rows, .. } | Error::NullSequence { rows, .. } | Error::Expectation { rows, .. } = &mut found {
-        *rows = 1;
-    }
-    join_stops(stop, Some(found));
-}
-
-/// Adds what was found later to what forbids the commit already, where it is the same.
-pub(crate) fn join_stops(first: &mut Option<Error>, later: Option<Error>) {
-    match (first.as_mut(), later) {
-        (None, later) => *first = later,
-        (Some(Error::NullKey { rows, .. }), Some(Error::NullKey { rows: more, .. }))
-        | (Some(Error::NullSequence { rows, .. }), Some(Error::NullSequence { rows: more, .. })) => *rows += more,
-        (
-            Some(Error::Expectation { expectation, rows, keys, .. }),
-            Some(Error::Expectation { expectation: other, rows: more, keys: more_keys, .. }),
-        ) if *expectation == other => {
-            *rows += more;
-            keys.extend(more_keys);
-            keys.truncate(KEYS_SHOWN);
-        }
-        _ => {}
     }
 }
 

@@ -23,6 +23,7 @@
 
 mod append;
 mod assemble;
+mod before_images;
 mod carry;
 mod conform;
 mod controls;
@@ -44,17 +45,20 @@ mod merge;
 mod met;
 mod options;
 mod payload;
-mod pictures;
 mod plan;
 #[cfg(test)]
 mod plan_laws;
 mod quarantine;
+mod reach;
+mod refresh;
+mod report;
 mod run;
 mod search;
 mod select;
 mod shape;
 mod source;
 mod state;
+mod stop;
 mod survey;
 mod take_out;
 mod target;

@@ -16,7 +16,8 @@ use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted};
 use crate::met::{Meeting, Met};
 use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
-use crate::run::{Attempt, Ended, Tally};
+use crate::report::Tally;
+use crate::run::{Attempt, Ended};
 use crate::search::Probe;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
 use crate::survey::Survey;
@@ -37,10 +38,10 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, stat
         let (first, findings) = loop {
             let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
             let needed = match intake.slice(&codec, &slices, 0, bytes_max).await? {
-                (Slice::Events { events, before_images }, findings) => {
+                (Slice::Events { events, preimages }, findings) => {
                     let needed = slices_of_all(attempt, &events, bytes_max).await?;
                     if slices.count >= needed {
-                        break (Slice::Events { events, before_images }, findings);
+                        break (Slice::Events { events, preimages }, findings);
                     }
                     needed
                 }
@@ -91,7 +92,7 @@ async fn merge_slices(
     };
     let search = KeySearch::new(&table, files);
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
-    let made_of = intake.judge.pictures.as_ref().map(|pictures| pictures.made_of(&intake.target.shape));
+    let made_of = intake.judge.before_images.as_ref().map(|images| images.made_of(&intake.target.shape));
     let writes = Writes::new(&search, intake.target, &codec.names, made_of.clone(), slices.count == 1, feeds_inserts)?;
     let mut merge =
         Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, made_of, writes, sums: Sums::default() };
@@ -101,9 +102,9 @@ async fn merge_slices(
             Some(slice) => slice,
             None => intake.slice(codec, slices, at, usize::MAX).await?.0,
         };
-        let Slice::Events { events, before_images } = slice else { continue };
-        if before_images > 0 {
-            *findings.ignored.entry("preimage".to_owned()).or_default() += before_images;
+        let Slice::Events { events, preimages } = slice else { continue };
+        if preimages > 0 {
+            *findings.ignored.entry("preimage".to_owned()).or_default() += preimages;
         }
         if let Some(keys) = merge.slice(at, *events).await? {
             return Ok(Sliced::Tie(keys));
@@ -145,7 +146,7 @@ struct Merge<'a> {
     wide: &'a Retained,
     table: &'a Table,
     search: &'a KeySearch,
-    /// What new rows are made of, where pictures before changes can stand for old ones.
+    /// What new rows are made of, where before-images can stand for old ones.
     made_of: Option<String>,
     writes: Writes<'a>,
     sums: Sums,
@@ -211,7 +212,7 @@ impl Merge<'_> {
         let retained = self.state.of_keys(target, &probe).await?;
         let retained = join(target, vec![retained, wide]).map_err(|error| self.kernel(error))?;
         let feed = self.writes.has_feed();
-        let checks = !controls::pictures_unchecked(self.attempt.lake.options());
+        let checks = !controls::before_images_unchecked(self.attempt.lake.options());
         let made_of = self.made_of.as_deref();
         let meeting = Meeting { search: self.search, target, codec: self.codec, probe: &probe, feed, made_of, checks };
         let met = meeting.rows(events, &retained.events).await;
@@ -295,7 +296,7 @@ impl Merge<'_> {
         let changed = writes.changed;
         let rests_on = sums.met.iter().filter(|file| !writes.changes_file(**file)).map(|file| search.files()[*file].clone()).collect();
         let files = writes.finish().await?;
-        let maker = Maker { flow: attempt.place.label(), version: attempt.to };
+        let maker = Maker { flow: attempt.place.label(), version: attempt.reach.to };
         let mut progress = attempt.source_progress(intake.source);
         match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
             Written::Planned(names_it) => progress.extend(names_it),

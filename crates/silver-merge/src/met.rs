@@ -3,7 +3,7 @@
 //! Of a row that one whole, later upsert replaces, nothing is needed but that it differs (S7): its columns are read one after the
 //! other, those that tell most for their size first, until each row differs in one. Of a row that a later delete takes, nothing is
 //! needed at all. Every other row is read whole, and every one where its values go into the change feed or into the rows to write,
-//! unless the event itself says what the row was ([`crate::pictures`]).
+//! unless the event itself says what the row was ([`crate::before_images`]).
 //!
 //! What must stay true: a row that is not whole is one whose values the plan does not look at.
 
@@ -19,11 +19,11 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::arrow::row::{Row, RowConverter, Rows, SortField};
 use tributary_lake::{Found, KeyProbe, KeySearch, Result as LakeResult};
 
+use crate::before_images::{self, Comparison, MADE_OF};
 use crate::conform::conform;
 use crate::events::{Events, Kind};
 use crate::keys::KeyCodec;
 use crate::leaves::leaf_array;
-use crate::pictures::{self, Comparison, MADE_OF};
 use crate::search::Place;
 use crate::shape::Form;
 use crate::target::Target;
@@ -53,9 +53,9 @@ pub(crate) struct Meeting<'a> {
     pub probe: &'a Arc<dyn KeyProbe>,
     /// Whether the old rows go into a change feed.
     pub feed: bool,
-    /// What a file says whose rows are pictures of the source, where events say what rows were before.
+    /// What a file says whose rows are as the source has them, where before-images may stand for rows.
     pub made_of: Option<&'a str>,
-    /// Whether such pictures are compared with the rows; only a control says no.
+    /// Whether before-images are compared with the rows; only a control says no.
     pub checks: bool,
 }
 
@@ -86,16 +86,16 @@ impl Meeting<'_> {
         let found = self.search.find_columns(all, self.probe, &narrow).await?;
         let (visible, _) = self.target.visible(&found.rows)?;
         let meets = self.meets(&visible, events, retained)?;
-        let pictured = self.pictured(&found, &visible, &meets, events)?;
+        let stood_for = self.stood_for(&found, &visible, &meets, events)?;
         let mut whole = Whole { search: self.search, places: &found.places, schema: &schema, rows: Vec::new(), at: Vec::new() };
         if self.feed {
-            whole.read((0..pictured.len()).filter(|row| pictured[*row].is_none()).collect()).await?;
-            return self.beside(&whole, &found, &pictured, events);
+            whole.read((0..stood_for.len()).filter(|row| stood_for[*row].is_none()).collect()).await?;
+            return self.beside(&whole, &found, &stood_for, events);
         }
         let light: Vec<(usize, usize)> = meets
             .iter()
             .enumerate()
-            .filter(|(row, _)| pictured[*row].is_none())
+            .filter(|(row, _)| stood_for[*row].is_none())
             .filter_map(|(row, meets)| meets.upsert().map(|event| (row, event)))
             .collect();
         let (sample, rest) = light.split_at(light.len().min(SAMPLE));
@@ -117,19 +117,19 @@ impl Meeting<'_> {
             open.retain(|_| differs.next() == Some(false));
         }
         whole.read(open.iter().map(|(row, _)| *row).collect()).await?;
-        self.beside(&whole, &found, &pictured, events)
+        self.beside(&whole, &found, &stood_for, events)
     }
 
     /// What was read whole, what events say, and what was found of every row.
-    fn beside(&self, whole: &Whole<'_>, found: &Found, pictured: &[Option<usize>], events: &Events) -> LakeResult<Met> {
-        let rows = whole.beside(&found.rows, pictured, events)?;
+    fn beside(&self, whole: &Whole<'_>, found: &Found, stood_for: &[Option<usize>], events: &Events) -> LakeResult<Met> {
+        let rows = whole.beside(&found.rows, stood_for, events)?;
         let mut differing = vec![true; rows.num_rows()];
         whole.at.iter().for_each(|row| differing[*row] = false);
         self.met(Found { rows, places: found.places.clone() }, differing)
     }
 
-    /// For each visible row the event whose picture before stands for it, if any.
-    fn pictured(&self, found: &Found, visible: &Events, meets: &[Meets], events: &Events) -> Result<Vec<Option<usize>>, ArrowError> {
+    /// For each visible row the event whose before-image stands for it, if any.
+    fn stood_for(&self, found: &Found, visible: &Events, meets: &[Meets], events: &Events) -> Result<Vec<Option<usize>>, ArrowError> {
         let none = || vec![None; meets.len()];
         let Some(made_of) = self.made_of else { return Ok(none()) };
         let Some(comparison) = Comparison::new(&self.target.shape, self.codec, visible, events, self.checks)? else { return Ok(none()) };
@@ -310,20 +310,20 @@ impl Whole<'_> {
         Ok(())
     }
 
-    /// All rows that were found: what was read of them is in `narrow`; where a row was not read whole the rest is as the picture before
+    /// All rows that were found: what was read of them is in `narrow`; where a row was not read whole the rest is as the before-image
     /// of its event has it, else null.
-    fn beside(&self, narrow: &RecordBatch, pictured: &[Option<usize>], events: &Events) -> Result<RecordBatch, ArrowError> {
+    fn beside(&self, narrow: &RecordBatch, stood_for: &[Option<usize>], events: &Events) -> Result<RecordBatch, ArrowError> {
         const NOWHERE: (usize, usize) = (2, 0);
         let rows = concat_batches(self.schema, &self.rows)?;
-        let mut from: Vec<(usize, usize)> = pictured.iter().map(|event| event.map_or(NOWHERE, |event| (1, event))).collect();
+        let mut from: Vec<(usize, usize)> = stood_for.iter().map(|event| event.map_or(NOWHERE, |event| (1, event))).collect();
         self.at.iter().enumerate().for_each(|(at, row)| from[*row] = (0, at));
         let column = |(field, whole): (&Arc<Field>, &ArrayRef)| {
             if let Some(column) = narrow.column_by_name(field.name()) {
                 return Ok(Arc::clone(column));
             }
             let null = new_null_array(field.data_type(), 1);
-            let of_pictures = pictures::column(events, field.name()).map(|column| conform(column, field.data_type())).transpose()?;
-            interleave(&[whole.as_ref(), of_pictures.as_ref().unwrap_or(&null).as_ref(), null.as_ref()], &from)
+            let of_images = before_images::column(events, field.name()).map(|column| conform(column, field.data_type())).transpose()?;
+            interleave(&[whole.as_ref(), of_images.as_ref().unwrap_or(&null).as_ref(), null.as_ref()], &from)
         };
         let columns = self.schema.fields().iter().zip(rows.columns()).map(column).collect::<Result<Vec<_>, _>>()?;
         let fields: Vec<Field> = self.schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();

@@ -56,8 +56,8 @@ impl Quarantine {
     }
 
     /// The version of the source whose rejected rows are all here; rows of another source of its name do not count.
-    pub fn seen(&self, source: &Source) -> Option<i64> {
-        self.position.filter(|_| !self.source_identity.is_not(&source.table))
+    pub fn seen(&self, source: &Source) -> Option<u64> {
+        self.position.filter(|_| !self.source_identity.is_not(&source.table)).and_then(|version| u64::try_from(version).ok())
     }
 
     /// Commits rows with the position they are of; gives the outcome when it was lost.

@@ -1,27 +1,27 @@
 //! Reads, plans, commits, reports.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, Operation, Progress, Reads, Table};
-use tributary_specs::{DatasetReport, ExpectationAction, MergePolicy, RuleCount, SetExpectation, SilverSpec, Status, TableSpec};
+use tributary_specs::{DatasetReport, MergePolicy, RuleCount, SilverSpec, Status, TableSpec};
 
 use crate::append::append_rows;
+use crate::controls;
 use crate::error::{Error, Result};
 use crate::flow::{self, Positions, Whereabouts};
 use crate::identity::Identity;
-use crate::intake::{Findings, Intake, Range, merge};
+use crate::intake::{Findings, Intake};
 use crate::judge::Judge;
 use crate::merge::merge_keyed;
 use crate::options::Options;
-use crate::plan::Counts;
 use crate::quarantine::Quarantine;
+use crate::reach::{Goal, Reach, Start};
+use crate::refresh;
+use crate::report::{CameTo, Tally, beside, both};
 use crate::select::Selection;
-use crate::source::{ROW_CHANGES, Source};
+use crate::source::Source;
 use crate::state::{State, StateReads};
 use crate::target::{Target, create, is_new};
 use crate::widen::widen;
-use crate::writes::Changed;
 
 /// Brings a silver dataset up to date with what its sources hold when the run begins, flow by flow: each in one commit, or in one for
 /// each [`Options::source_versions_max`] versions.
@@ -33,14 +33,14 @@ use crate::writes::Changed;
 /// # Errors
 /// See [`Error`], that of the first flow that failed; the table is as its last commit left it.
 pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<DatasetReport> {
-    let flows = spec.each_flow();
+    let (flows, started) = (spec.each_flow(), lake.clock().now());
     let (mut done, mut failed) = (None::<DatasetReport>, None);
     for (at, flow) in flows.iter().enumerate() {
         // What replaces the table has set the other flows back.
         let mut options = options.clone();
         options.full_refresh &= at == 0;
         options.build = options.build.filter(|_| at == 0);
-        let run = FlowRun { lake, spec: flow, flows: &flows, options: &options };
+        let run = FlowRun { lake, spec: flow, flows: &flows, options: &options, started };
         match run.run().await {
             Ok(report) => done = Some(done.map_or_else(|| report.clone(), |done| beside(done, &report))),
             Err(error @ Error::Cancelled { .. }) => return Err(error),
@@ -64,24 +64,25 @@ struct FlowRun<'a> {
     /// All flows of the dataset.
     flows: &'a [SilverSpec],
     options: &'a Options,
+    /// When the run of the dataset began.
+    started: DateTime<Utc>,
 }
 
 impl FlowRun<'_> {
     async fn run(self) -> Result<DatasetReport> {
-        let started = self.lake.clock().now();
         let mut done: Option<DatasetReport> = None;
-        let mut goal = Goal::default();
+        let (mut goal, mut widened) = (Goal::default(), Vec::new());
         let mut conflicts = 0;
         loop {
-            match attempt(self, started, &mut goal).await? {
+            match attempt(self, &mut goal).await? {
                 Ended::TakenOver => {}
                 Ended::Empty(to) => goal.empty_to = Some(to),
-                Ended::Widened(note) => goal.widened.push(note),
+                Ended::Widened(note) => widened.push(note),
                 Ended::Report(report) => {
                     let finished = !report.positions.values().any(|reached| goal.until.is_some_and(|until| (*reached as u64) < until));
                     let mut report = done.map_or_else(|| (*report).clone(), |done| both(done, &report));
                     report.conflicts = conflicts;
-                    report.notes.splice(0..0, goal.widened.drain(..));
+                    report.notes.splice(0..0, widened.drain(..));
                     if finished {
                         return Ok(report);
                     }
@@ -101,7 +102,7 @@ impl FlowRun<'_> {
     /// Gives positions that are kept by a source's name to their flows; none where there are none. What replaces the table sets them
     /// back instead.
     async fn take_over(&self, existing: Option<&Table>, positions: &Positions) -> Result<Option<Ended>> {
-        if self.options.full_refresh || crate::controls::flows_share_one_position(self.lake.options()) {
+        if self.options.full_refresh || controls::flows_share_one_position(self.lake.options()) {
             return Ok(None);
         }
         let progress = flow::take_over(self.flows, positions)?;
@@ -114,61 +115,6 @@ impl FlowRun<'_> {
     }
 }
 
-/// The report of two commits of one flow.
-fn both(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
-    if second.status == Status::NothingNew {
-        return first;
-    }
-    let mut report = beside(first, second);
-    report.positions.extend(second.positions.clone());
-    report.reason = format!("{} new rows in several commits", report.rows_in);
-    report
-}
-
-/// The report of what two flows, or two commits, did one after the other. Of flows over one source the least position tells how far
-/// the table has read it.
-fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetReport {
-    if second.status == Status::NothingNew {
-        let mut report = first;
-        least(&mut report.positions, &second.positions);
-        return report;
-    }
-    let mut report = second.clone();
-    merge(&mut report.rows_ignored, &first.rows_ignored);
-    merge(&mut report.expectations, &first.expectations);
-    report.rows_in += first.rows_in;
-    report.rows_out += first.rows_out;
-    report.rows_quarantined += first.rows_quarantined;
-    report.rows_inserted += first.rows_inserted;
-    report.rows_updated += first.rows_updated;
-    report.rows_deleted += first.rows_deleted;
-    report.ties += first.ties;
-    report.bytes_written += first.bytes_written;
-    report.conflicts += first.conflicts;
-    report.millis = first.millis.max(report.millis);
-    least(&mut report.positions, &first.positions);
-    report.notes = first.notes.into_iter().chain(report.notes).collect();
-    report.count_rules(first.rules);
-    if first.status == Status::Committed {
-        report.version_from = first.version_from;
-        report.commits = first.commits.max(1) + report.commits.max(1);
-        report.reason = format!("{}; {}", first.reason, report.reason);
-        if first.mode == FULL {
-            FULL.clone_into(&mut report.mode);
-        }
-    }
-    report
-}
-
-fn least(positions: &mut BTreeMap<String, i64>, other: &BTreeMap<String, i64>) {
-    for (source, position) in other {
-        positions.entry(source.clone()).and_modify(|least| *least = (*least).min(*position)).or_insert(*position);
-    }
-}
-
-/// The mode of a run that built the table anew.
-const FULL: &str = "full";
-
 /// What `setup` creates for a silver dataset; none where a source is not there, or has no rows yet and not every column that the
 /// spec names, so that only the first run can tell.
 ///
@@ -179,7 +125,7 @@ pub async fn table_spec(lake: &Lake, spec: &SilverSpec, options: &Options) -> Re
     let Some(table) = open(lake, source).await? else { return Ok(None) };
     let is_new = is_new(&table);
     let flows = spec.each_flow();
-    let run = FlowRun { lake, spec: &flows[0], flows: &flows, options };
+    let run = FlowRun { lake, spec: &flows[0], flows: &flows, options, started: lake.clock().now() };
     let planned = match Planned::new(run, &Source::new(table, spec), None).await {
         Ok(plan) => further(run, &flows[1..]).await.map(|()| plan),
         Err(error) => Err(error),
@@ -205,17 +151,6 @@ async fn further(run: FlowRun<'_>, flows: &[SilverSpec]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How far a run goes.
-#[derive(Debug, Default)]
-struct Goal {
-    /// The source's latest version when the run began.
-    until: Option<u64>,
-    /// No row is in the versions up to this one that the target has not consumed.
-    empty_to: Option<u64>,
-    /// What is to be said of wider columns.
-    widened: Vec<String>,
 }
 
 /// How an attempt ended.
@@ -244,26 +179,11 @@ pub(crate) struct Attempt<'a> {
     pub place: Whereabouts,
     /// Where all flows are in theirs.
     positions: Positions,
-    /// The version of the source the commit will be at.
-    pub to: u64,
-    /// The version of the source the run ends at.
-    until: u64,
+    /// The versions of the source that the commit takes up.
+    pub reach: Reach,
     quarantine: Quarantine,
     source_identity: Identity,
-    started: DateTime<Utc>,
-}
-
-/// What a commit did, for the report.
-pub(crate) struct Tally {
-    pub findings: Findings,
-    pub counts: Counts,
-    pub changed: Changed,
-    pub bytes: u64,
-    /// Rows by column whose value no event has brought.
-    pub unknown: BTreeMap<String, u64>,
-    /// Slices of keys it took.
-    pub slices: usize,
-    pub mode: &'static str,
+    pub started: DateTime<Utc>,
 }
 
 struct Planned {
@@ -312,8 +232,8 @@ async fn open(lake: &Lake, name: &tributary_specs::TableName) -> Result<Option<T
 }
 
 /// One commit, of versions up to the goal that the first attempt sets.
-async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> Result<Ended> {
-    let FlowRun { lake, spec, options, .. } = run;
+async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
+    let FlowRun { lake, spec, options, started, .. } = run;
     let Some(name) = spec.sources.first() else { return Err(Error::spec(&spec.table, "it names no source")) };
     let of_target = |source| Error::lake("read positions of", &spec.table, source);
     let existing = open(lake, &spec.table).await?;
@@ -322,13 +242,17 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
         return Ok(ended);
     }
     let place = Whereabouts::of(spec, name, &positions, lake.options());
+    if positions.are_of_feed() {
+        // Flows would bring its records once more.
+        let (found, declared) = ("the records of a feed".to_owned(), "flows of its own".to_owned());
+        return Err(Error::Remade { table: spec.table.clone(), found, declared });
+    }
     let quarantine = Quarantine::open(lake, spec, &place).await?;
     let source_identity = Identity::recorded(existing.as_ref(), place.id_app_id.clone()).await.map_err(of_target)?;
-    refuse_table_of_feed(spec, existing.as_ref()).await?;
     let replaces = options.full_refresh && existing.is_some();
     let position = place.position().filter(|_| !replaces);
-    let mut attempt =
-        Attempt { lake, spec, options, existing, replaces, place, positions, to: 0, until: 0, quarantine, source_identity, started };
+    let reach = Reach::default();
+    let mut attempt = Attempt { lake, spec, options, existing, replaces, place, positions, reach, quarantine, source_identity, started };
     if let Some(version) = position.filter(|_| spec.once) {
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("it has run once, over version {version} of `{name}`")))));
     }
@@ -345,34 +269,24 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
         let (table, source_table) = (spec.table.clone(), Box::new(name.clone()));
         return Err(Error::SourceWentBack { table, source_table, position, latest, made_again });
     }
-    let latest = *goal.until.get_or_insert(latest);
-    let from = match position {
-        Some(position) => u64::try_from(position).ok(),
-        None => options.starting_version.checked_sub(1).filter(|_| !spec.once),
-    };
-    let first = from.map_or(0, |from| from + 1);
-    if first > latest {
+    goal.until.get_or_insert(latest);
+    let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
+    let start = Start { position, quarantined, replaces };
+    let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
-    }
-    attempt.until = latest;
-    let begin = goal.empty_to.map_or(first, |empty| first.max(empty + 1));
-    let most = options.source_versions_max.filter(|_| !replaces && !spec.once);
-    attempt.to = most.map_or(latest, |most| latest.min(begin + most.max(1) - 1));
-    if let Some(seen) = attempt.quarantine.seen(&source).filter(|_| spec.once && attempt.place.recorded.is_none()) {
-        // A run that died after its quarantine: it is done again over the same rows.
-        attempt.to = attempt.to.min(u64::try_from(seen).unwrap_or(attempt.to));
-        attempt.until = attempt.to;
-    }
+    };
+    attempt.reach = reach;
     if let Some(table) = &attempt.existing {
         table.ensure_writable().map_err(|source| Error::lake("write to", &spec.table, source))?;
     }
-    if replaces {
-        attempt.ensure_replaceable(&source).await?;
+    if let Some(table) = attempt.replaced() {
+        refresh::ensure_same_kind(spec, table)?;
+        attempt.ensure_no_shorter(&source).await?;
     }
     let state = match spec.policy {
         MergePolicy::Append => None,
         _ => {
-            let reads = match crate::controls::state_above_target_position(lake.options()) {
+            let reads = match controls::state_above_target_position(lake.options()) {
                 _ if replaces => StateReads::Nothing,
                 true => StateReads::Latest,
                 false => StateReads::Named,
@@ -382,11 +296,11 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
     };
     let planned_on = attempt.existing.as_ref().filter(|_| !replaces);
     let Planned { selection, judge, mut target } = Planned::new(run, &source, planned_on).await?;
-    target.grows |= replaces && attempt.existing.as_ref().is_some_and(|table| table.columns() != target.columns);
+    target.grows |= attempt.replaced().is_some_and(|table| table.columns() != target.columns);
     if let Some(table) = attempt.existing.as_ref().filter(|_| !target.widened.is_empty()) {
         return widen(&attempt, table, &target, state.as_ref()).await;
     }
-    let ranges = attempt.ranges(&source, from);
+    let ranges = reach.ranges(spec, start);
     let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
     match &state {
         None => append_rows(&attempt, &intake).await,
@@ -394,35 +308,7 @@ async fn attempt(run: FlowRun<'_>, started: DateTime<Utc>, goal: &mut Goal) -> R
     }
 }
 
-/// A table that a feed fills is not taken over: flows would bring its records once more.
-async fn refuse_table_of_feed(spec: &SilverSpec, table: Option<&Table>) -> Result<()> {
-    let Some(table) = table else { return Ok(()) };
-    for prefix in ["tributary:file:", "tributary:kafka:"] {
-        let positions = table.progress_with_prefix(prefix).await.map_err(|source| Error::lake("read positions of", &spec.table, source))?;
-        if !positions.is_empty() {
-            let (found, declared) = ("the records of a feed".to_owned(), "flows of its own".to_owned());
-            return Err(Error::Remade { table: spec.table.clone(), found, declared });
-        }
-    }
-    Ok(())
-}
-
 impl Attempt<'_> {
-    /// The versions to read; those that quarantine has seen already apart.
-    fn ranges(&self, source: &Source, from: Option<u64>) -> Vec<Range> {
-        if self.spec.once {
-            // What is there is read as one; a version of it cannot be parted from those before.
-            let sets_aside = self.quarantine.seen(source).is_none_or(|seen| seen < self.to as i64);
-            return vec![Range { from, to: self.to, sets_aside }];
-        }
-        let seen = self.quarantine.seen(source).and_then(|seen| u64::try_from(seen).ok()).map(|seen| seen.min(self.to));
-        match seen.filter(|seen| from.is_none_or(|from| *seen > from)) {
-            None => vec![Range { from, to: self.to, sets_aside: true }],
-            Some(seen) if seen == self.to => vec![Range { from, to: self.to, sets_aside: false }],
-            Some(seen) => vec![Range { from, to: seen, sets_aside: false }, Range { from: Some(seen), to: self.to, sets_aside: true }],
-        }
-    }
-
     /// The target, made first where it is not there, and brought up to date where an older release made it.
     pub async fn open_or_create(&self, target: &Target) -> Result<Table> {
         let spec = target.table_spec(self.spec);
@@ -436,65 +322,34 @@ impl Attempt<'_> {
     }
 
     fn reached(&self) -> Progress {
-        Progress { app_id: self.place.app_id.clone(), expected: self.place.recorded, version: self.to as i64 }
+        Progress { app_id: self.place.app_id.clone(), expected: self.place.recorded, version: self.reach.to as i64 }
     }
 
-    /// Whether the table can be built anew: it is then made of what its source still has, and it stays the kind of table that it is.
-    async fn ensure_replaceable(&self, source: &Source) -> Result<()> {
-        let keyed = self.spec.policy != MergePolicy::Append;
-        let was_keyed = |table: &Table| table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true");
-        if let Some(table) = self.existing.as_ref().filter(|table| was_keyed(table) != keyed) {
-            let word = |keyed| if keyed { "rows that change" } else { "rows that are only added" }.to_owned();
-            return Err(Error::Remade { table: self.spec.table.clone(), found: word(was_keyed(table)), declared: word(keyed) });
+    /// The table whose rows are all replaced, where they are.
+    fn replaced(&self) -> Option<&Table> {
+        self.existing.as_ref().filter(|_| self.replaces)
+    }
+
+    /// Refuses to build the table anew from a source that no longer has all that the table was made of.
+    async fn ensure_no_shorter(&self, source: &Source) -> Result<()> {
+        if self.options.accept_shorter_history {
+            return Ok(());
         }
-        let shortened = if self.options.accept_shorter_history { None } else { source.shortened(self.to).await? };
-        shortened.map_or(Ok(()), |why| {
-            Err(Error::HistoryShorter { table: self.spec.table.clone(), source_table: Box::new(source.name().clone()), why })
-        })
-    }
-
-    /// The commit that makes its rows the only ones, and sets the other flows back.
-    async fn replacing(&self, table: &Table, target: &Target, mut commit: Commit) -> Result<Commit> {
-        let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
-        commit.progress.extend(self.positions.set_back(&self.place.app_id));
-        let said = target.table_spec(self.spec).properties.into_iter().filter(|(name, _)| name.starts_with("tributary."));
-        Ok(Commit {
-            operation: Operation::Overwrite,
-            removes: files,
-            marks: Vec::new(),
-            rests_on: Vec::new(),
-            changes: Vec::new(),
-            schema: target.grows.then(|| target.columns.clone()),
-            properties: said.collect(),
-            reads: Reads::WholeTable,
-            replaces: true,
-            ..commit
-        })
+        match source.shortened(self.reach.to).await? {
+            None => Ok(()),
+            Some(why) => Err(Error::HistoryShorter { table: self.spec.table.clone(), source_table: Box::new(source.name().clone()), why }),
+        }
     }
 
     /// What the rules of the whole table come to once the commit is in it.
     async fn hold_to_set_rules(&self, table: &Table, commit: &Commit) -> Result<Vec<RuleCount>> {
-        let rules = &self.spec.set_expectations;
-        if rules.is_empty() {
-            return Ok(Vec::new());
-        }
-        let findings = table.set_findings(commit, rules, self.options.memory_limit).await;
+        let findings = table.set_findings(commit, &self.spec.set_expectations, self.options.memory_limit).await;
         let findings = findings.map_err(|source| Error::lake("hold to its rules", table.name(), source))?;
-        let broken = |rule: &SetExpectation| findings.iter().find(|finding| finding.rule == rule.name);
-        if let Some(finding) = rules.iter().filter(|rule| rule.action == ExpectationAction::Fail).find_map(broken) {
-            return Err(Error::SetExpectation {
-                table: self.spec.table.clone(),
-                expectation: finding.rule.clone(),
-                reason: finding.reason.clone(),
-                keys: finding.keys.clone(),
-            });
+        if let Some((finding, broken)) = findings.iter().find_map(|finding| Some((finding, finding.stop()?))) {
+            let (table, expectation) = (self.spec.table.clone(), finding.rule.clone());
+            return Err(Error::SetExpectation { table, expectation, reason: broken.reason.clone(), keys: broken.keys.clone() });
         }
-        let count = |rule: &SetExpectation| {
-            let failed = u64::from(broken(rule).is_some());
-            let (flow, action) = (self.spec.flow_name().to_owned(), rule.action.word().to_owned());
-            RuleCount { flow, rule: rule.name.clone(), action, passed: 1 - failed, failed, dropped: 0 }
-        };
-        Ok(rules.iter().map(count).collect())
+        Ok(findings.iter().map(|finding| finding.count(self.spec.flow_name())).collect())
     }
 
     /// Commits rejected rows, before the target; gives the outcome of a lost race.
@@ -510,122 +365,51 @@ impl Attempt<'_> {
         if self.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.spec.table.clone() });
         }
-        let mut commit = if self.replaces { self.replacing(table, intake.target, commit).await? } else { commit };
+        let mut commit = commit;
+        let mut replaced = None;
+        if self.replaces {
+            let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
+            replaced = Some(files.iter().filter_map(DataFile::live_rows).sum());
+            commit = refresh::replacing(self.spec, intake.target, files, self.positions.set_back(&self.place.app_id), commit);
+        }
         commit.rewinds |= self.replaces || self.source_identity.is_not(&intake.source.table);
         let of_set = self.hold_to_set_rules(table, &commit).await?;
-        let replaced: u64 = if self.replaces { commit.removes.iter().filter_map(DataFile::live_rows).sum() } else { 0 };
         match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
             CommitOutcome::Committed { version } => {
-                let mut report = self.report(intake, tally, version);
-                let failed = of_set.iter().filter(|count| count.failed > 0).map(|count| (count.rule.clone(), count.failed));
-                report.expectations.extend(failed);
-                report.rules.extend(of_set);
-                if self.replaces {
-                    FULL.clone_into(&mut report.mode);
-                    report.rows_deleted += replaced;
-                    report.reason = format!("built anew: {}", report.reason);
-                }
-                Ok(Ended::Report(Box::new(report)))
+                Ok(Ended::Report(Box::new(self.report(intake, tally, CameTo { version, of_set, replaced }))))
             }
             lost => Ok(Ended::Lost(lost)),
         }
     }
 
-    fn report(&self, intake: &Intake<'_>, tally: Tally, version: u64) -> DatasetReport {
-        let Tally { findings, counts, changed, bytes, unknown, slices, mode } = tally;
-        let slices = if slices > 1 { format!(" in {slices} slices of keys") } else { String::new() };
-        let mut ignored = findings.ignored;
-        for (reason, count) in [("duplicate", counts.duplicates), ("superseded", counts.superseded), ("late_earlier", counts.late_earlier)]
-        {
-            merge(&mut ignored, &BTreeMap::from([(reason.to_owned(), count)]));
-        }
-        ignored.retain(|_, count| *count > 0);
-        let mut notes = Vec::new();
-        if intake.target.grows {
-            let had = |name: &str| self.existing.as_ref().is_some_and(|table| table.columns().iter().any(|column| column.name == name));
-            let new: Vec<&str> = intake.target.columns.iter().map(|column| column.name.as_str()).filter(|name| !had(name)).collect();
-            notes.push(if new.is_empty() { "a struct has more fields".to_owned() } else { format!("columns added: {}", new.join(", ")) });
-        }
-        let passed_over = intake.source.passed_over();
-        if passed_over > 0 {
-            let source = intake.source.name();
-            notes.push(format!("{passed_over} commits of `{source}` that update or delete rows were passed over (skipChangeCommits)"));
-        }
-        notes.extend(self.said_otherwise(intake.target));
-        notes.extend(
-            unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),
-        );
-        let place = if self.spec.once { self.place.label().to_owned() } else { intake.source.name().to_string() };
-        DatasetReport {
-            status: Status::Committed,
-            rows_in: findings.rows,
-            rows_out: counts.applied,
-            rows_quarantined: findings.quarantined,
-            rows_ignored: ignored,
-            rows_inserted: changed.inserted,
-            rows_updated: changed.updated,
-            rows_deleted: changed.deleted,
-            expectations: intake.judge.failures(&findings.rules),
-            rules: intake.judge.rule_counts(self.spec.flow_name(), &findings.rules),
-            ties: counts.ties,
-            version_to: Some(version),
-            positions: BTreeMap::from([(place, self.to as i64)]),
-            bytes_written: bytes,
-            mode: mode.to_owned(),
-            reason: format!("{} new rows of {}{slices}", findings.rows, intake.source.name()),
-            notes,
-            ..self.blank()
-        }
-    }
-
-    /// Where the table that was there is without what it is declared with, or has what it is declared without.
-    fn said_otherwise(&self, target: &Target) -> Vec<String> {
-        let spec = target.table_spec(self.spec);
-        let differences = self.existing.iter().flat_map(|table| table.said_otherwise(&spec));
-        differences.map(|difference| format!("the table is obeyed, not the declaration: {difference}; setup changes the table")).collect()
-    }
-
-    /// No row is in the versions read. A table that is not there yet is made, so that what reads it finds it.
+    /// No row is in the versions read. A table that is not there yet is made, so that what reads it finds it. A flow that runs once has
+    /// run, though there was nothing: what comes later is not for it.
     pub async fn no_rows(&self, target: &Target) -> Result<Ended> {
-        if self.to < self.until {
-            return Ok(Ended::Empty(self.to));
-        }
-        if self.spec.once && self.existing.is_some() {
-            return self.has_run_over_nothing().await;
+        let Reach { to, until, .. } = self.reach;
+        if to < until {
+            return Ok(Ended::Empty(to));
         }
         let mut report = self.nothing_new("the new versions of its source hold no rows");
-        if self.existing.is_none() {
-            report.version_to = Some(self.open_or_create(target).await?.version());
-            report.status = Status::Committed;
-            "created; its source holds no rows yet".clone_into(&mut report.reason);
+        let table = match &self.existing {
+            Some(table) => table.clone(),
+            None => {
+                let table = self.open_or_create(target).await?;
+                report.version_to = Some(table.version());
+                report.status = Status::Committed;
+                "created; its source holds no rows yet".clone_into(&mut report.reason);
+                table
+            }
+        };
+        if self.spec.once {
+            let commit =
+                Commit { operation: Operation::Write, progress: vec![self.reached()], reads: Reads::BlindAppend, ..Commit::default() };
+            match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
+                CommitOutcome::Committed { version } => report.version_to = Some(version),
+                lost => return Ok(Ended::Lost(lost)),
+            }
+            "it has run once, over a source without rows".clone_into(&mut report.reason);
         }
         Ok(Ended::Report(Box::new(report)))
-    }
-
-    /// A flow that runs once has run, though there was nothing: what comes later is not for it.
-    async fn has_run_over_nothing(&self) -> Result<Ended> {
-        let Some(table) = &self.existing else { return Ok(Ended::Empty(self.to)) };
-        let commit = Commit { operation: Operation::Write, progress: vec![self.reached()], reads: Reads::BlindAppend, ..Commit::default() };
-        match table.commit(commit).await.map_err(|source| Error::lake("commit to", &self.spec.table, source))? {
-            CommitOutcome::Committed { .. } => Ok(Ended::Report(Box::new(self.nothing_new("it has run once, over a source without rows")))),
-            lost => Ok(Ended::Lost(lost)),
-        }
-    }
-
-    /// A report of a run that found nothing to do.
-    fn nothing_new(&self, reason: &str) -> DatasetReport {
-        let version = self.existing.as_ref().map(Table::version);
-        DatasetReport { status: Status::NothingNew, version_to: version, reason: reason.to_owned(), ..self.blank() }
-    }
-
-    fn blank(&self) -> DatasetReport {
-        let millis = (self.lake.clock().now() - self.started).num_milliseconds();
-        DatasetReport {
-            table: self.spec.table.to_string(),
-            version_from: self.existing.as_ref().map(Table::version),
-            millis: u64::try_from(millis).unwrap_or_default(),
-            ..DatasetReport::default()
-        }
     }
 }
 

@@ -31,10 +31,10 @@ use tributary_lake::{Lake, Table};
 use tributary_spark_sql::{self as sql, Missing, Tables, Text};
 use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
 
+use crate::before_images::{self, BEFORE};
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::pictures::{self, BEFORE};
 use crate::source::{FEED, Source, TECHNICAL};
 
 /// The rider that numbers the source rows.
@@ -440,7 +440,7 @@ fn mentioned(spec: &SilverSpec, source: &Source) -> BTreeSet<String> {
     let texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
     let schema = source.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());
-    let rides = |name: &str| ALWAYS.contains(&name) || (name == BEFORE && pictures::are_declared(spec));
+    let rides = |name: &str| ALWAYS.contains(&name) || (name == BEFORE && before_images::are_declared(spec));
     names.filter(|name| rides(name) || texts.iter().any(|text| text.contains(&name.to_lowercase()))).collect()
 }
 

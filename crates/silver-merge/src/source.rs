@@ -50,12 +50,21 @@ enum Extent {
     Live,
 }
 
+/// The first version above one; none = the first of all.
+pub(crate) fn first_after(from: Option<u64>) -> u64 {
+    from.map_or(0, |from| from + 1)
+}
+
+/// Whether a table was made for rows that change.
+pub(crate) fn has_row_changes(table: &Table) -> bool {
+    table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true")
+}
+
 impl Source {
     /// How a flow reads `table`.
     pub fn new(table: Table, flow: &SilverSpec) -> Self {
         let by_appends = flow.once || flow.stream == StreamRead::SkipChangeCommits;
-        let rows_change = table.properties().get(ROW_CHANGES).is_some_and(|value| value == "true");
-        let delivery = if flow.stream == StreamRead::ChangeFeed || (!by_appends && rows_change) {
+        let delivery = if flow.stream == StreamRead::ChangeFeed || (!by_appends && has_row_changes(&table)) {
             Delivery::Feed
         } else if has_column(&table, "_op") && has_column(&table, "_position") {
             Delivery::Changes
@@ -121,11 +130,11 @@ impl Source {
     /// When a version of the range can no longer be read, or removed rows of a source that is read by its appends.
     pub async fn rows(&self, of: &TableName, from: Option<u64>, to: u64) -> Result<SendableRecordBatchStream> {
         let stream = match (self.delivery, self.extent) {
-            (Delivery::Feed, _) => self.table.changes(from.map_or(0, |from| from + 1), to).await,
-            (Delivery::Changes | Delivery::Rows, Extent::Live) => self.live(to).await,
+            (Delivery::Feed, _) => self.table.changes(first_after(from), to).await,
+            (Delivery::Changes | Delivery::Rows, Extent::Live) => self.table.live_rows(to).await,
             (Delivery::Changes | Delivery::Rows, Extent::Appends) => match self.table.appended(from, to).await {
                 // What is read for the first time is read as it is.
-                Err(tributary_lake::Error::NotAppendOnly { .. }) if from.is_none() => self.live(to).await,
+                Err(tributary_lake::Error::NotAppendOnly { .. }) if from.is_none() => self.table.live_rows(to).await,
                 read => read,
             },
             (Delivery::Changes | Delivery::Rows, Extent::AppendsAlone) => self.appends_alone(from, to).await,
@@ -138,14 +147,10 @@ impl Source {
         })
     }
 
-    async fn live(&self, to: u64) -> LakeResult<SendableRecordBatchStream> {
-        self.table.live_rows(to).await
-    }
-
     async fn appends_alone(&self, from: Option<u64>, to: u64) -> LakeResult<SendableRecordBatchStream> {
         let Appended { rows, passed_over } = self.table.appended_without_changes(from, to).await?;
         let mut counted = self.passed_over.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.insert(from.map_or(0, |from| from + 1), passed_over);
+        counted.insert(first_after(from), passed_over);
         Ok(rows)
     }
 

@@ -16,11 +16,11 @@ const SAMPLE_MAX: usize = 1 << 15;
 const PLAN_BYTES: usize = 200;
 
 /// The values of an event, of the row it meets and of the row it becomes.
-const PICTURES: usize = 3;
+const IMAGES: usize = 3;
 
 /// Bytes that planning and writing a slice of these events comes to, the rows they meet being like them.
 pub(crate) fn weight(events: &Events) -> usize {
-    PICTURES * events.bytes() + PLAN_BYTES * events.len()
+    IMAGES * events.bytes() + PLAN_BYTES * events.len()
 }
 
 /// See the module.

@@ -59,8 +59,10 @@ pub(crate) struct Target {
     pub vectors: bool,
     /// How long deletes are remembered, where it is declared: maintenance goes by it.
     pub delete_memory: Option<String>,
-    /// Columns of events that the query does not yield, for they are generated; and the same among all columns of the table.
-    generated: [Generated; 2],
+    /// Columns of events that the query does not yield, for they are generated.
+    generated_of_events: Generated,
+    /// The same among all columns of the table.
+    generated_of_rows: Generated,
 }
 
 impl Target {
@@ -102,7 +104,8 @@ impl Target {
             sequence_type,
             vectors: keyed && spec.properties.get(DELETION_VECTORS_ON).is_none_or(|value| value == "true"),
             delete_memory: spec.properties.get(DELETE_MEMORY_SECONDS).cloned(),
-            generated: [generated(spec, selection, &business)?, generated(spec, selection, &[])?],
+            generated_of_events: generated(spec, selection, &business)?,
+            generated_of_rows: generated(spec, selection, &[])?,
         };
         let declared = target.declared(spec, &business);
         match existing {
@@ -112,13 +115,13 @@ impl Target {
                 target.grow(spec, table, declared)?;
             }
         }
-        target.generated[1] = generated(spec, selection, &target.columns)?;
+        target.generated_of_rows = generated(spec, selection, &target.columns)?;
         Ok(target)
     }
 
     /// Generated columns that the query does not yield, each with the columns it is computed from.
     pub fn generated(&self) -> impl Iterator<Item = (&str, &[String])> {
-        self.generated[0].sources()
+        self.generated_of_events.sources()
     }
 
     /// Rows of events with the values of generated columns.
@@ -126,7 +129,7 @@ impl Target {
     /// # Errors
     /// When an expression fails for a row.
     pub fn with_generated(&self, rows: RecordBatch) -> Result<RecordBatch, tributary_lake::Error> {
-        self.generated[0].fill(rows)
+        self.generated_of_events.fill(rows)
     }
 
     /// Every column, in the order of a new table.
@@ -305,7 +308,7 @@ impl Target {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let rows = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?;
         // a row may be put together from several events
-        self.generated[1].fill(rows).map_err(|error| ArrowError::ExternalError(Box::new(error)))
+        self.generated_of_rows.fill(rows).map_err(|error| ArrowError::ExternalError(Box::new(error)))
     }
 }
 

@@ -12,8 +12,8 @@ use tributary_lake::{
     ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, Result as LakeResult, RowMarks, Table, WriterOptions,
 };
 
+use crate::before_images::MADE_OF;
 use crate::error::{Error, Result};
-use crate::pictures::MADE_OF;
 use crate::plan::MergePlan;
 use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;

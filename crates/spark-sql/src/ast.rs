@@ -63,11 +63,16 @@ pub(crate) fn cast(expression: Expr, data_type: DataType) -> Expr {
 
 /// `CASE WHEN condition THEN result [ELSE otherwise] END`.
 pub(crate) fn case(condition: Expr, result: Expr, otherwise: Option<Expr>) -> Expr {
+    cases(vec![CaseWhen { condition, result }], otherwise)
+}
+
+/// `CASE WHEN condition THEN result … [ELSE otherwise] END`.
+pub(crate) fn cases(conditions: Vec<CaseWhen>, otherwise: Option<Expr>) -> Expr {
     Expr::Case {
         case_token: AttachedToken::empty(),
         end_token: AttachedToken::empty(),
         operand: None,
-        conditions: vec![CaseWhen { condition, result }],
+        conditions,
         else_result: otherwise.map(Box::new),
     }
 }

@@ -72,7 +72,7 @@ pub use script::{Piece, pieces};
 pub use session::{current_user, prepare, run_as, run_in_groups};
 pub use sql_function::{SqlFunction, names};
 pub use statement::{
-    Alteration, CreateFunction, CreateTable, Described, Grant, Key, Kind, Name, Parameter, Privilege, Securable, Shown, Statement,
+    Alteration, CreateFunction, CreateTable, Described, Grant, Key, Kind, Mask, Name, Parameter, Privilege, Securable, Shown, Statement,
     only_statement,
 };
 pub use tables::{Missing, Source, Tables, choose};

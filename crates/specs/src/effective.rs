@@ -44,7 +44,7 @@ impl SilverSpec {
         self.deletes.implicit && self.properties.get(IMPLICIT_DELETES).is_none_or(|value| value != "false")
     }
 
-    /// Whether no two pictures of a row of the source have one sequence.
+    /// Whether no two images of a row of the source have one sequence.
     pub fn has_unique_sequence(&self) -> bool {
         self.properties.get(SEQUENCE_UNIQUE).is_some_and(|value| value == "true")
     }

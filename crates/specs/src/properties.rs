@@ -2,7 +2,7 @@
 
 /// `true`: a sequence of text type is compared as text, though its values may vary in length.
 pub const SEQUENCE_TEXT: &str = "tributary.sequence.text";
-/// `true`: no two pictures of a row have one sequence (a version number, a clock that no two changes of a row share), so that what a
+/// `true`: no two images of a row have one sequence (a version number, a clock that no two changes of a row share), so that what a
 /// change event says a row was before can be told to be the table's row.
 pub const SEQUENCE_UNIQUE: &str = "tributary.sequence.unique";
 /// `false`: deletes of a change feed are applied only where `apply_as_delete_when` says so, as on the platform.

@@ -20,7 +20,7 @@ pub enum Control {
     /// A commit with updates or deletes writes no change-feed rows for its inserts.
     InsertsLeftOutOfChangeFeed,
     /// What an event says its row was before stands for the table's row, whatever that row is.
-    PicturesUnchecked,
+    BeforeImagesUnchecked,
     /// Flows of a table over one source keep one position together.
     FlowsShareOnePosition,
 }
@@ -34,7 +34,7 @@ impl Control {
         Self::NoReplanAfterConflict,
         Self::StateAboveTargetPosition,
         Self::InsertsLeftOutOfChangeFeed,
-        Self::PicturesUnchecked,
+        Self::BeforeImagesUnchecked,
         Self::FlowsShareOnePosition,
     ];
 }

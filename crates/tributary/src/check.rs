@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress};
 use tributary_specs::{DatasetRef, Expectation, GoldSpec, Layer, Path, SchemaPolicy, SilverSpec, TableName, TableSpec};
 
@@ -162,7 +163,7 @@ impl<'a> Check<'a> {
                 }
             }
         }
-        if self.grows(dataset) {
+        if grows(self.pipeline, dataset, self.reads_growing(dataset)) {
             self.growing.insert(dataset.table.clone());
         }
         make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, dataset.path(), error))?;
@@ -181,16 +182,6 @@ impl<'a> Check<'a> {
                 self.found.problems.push(QueryProblem { path, error });
                 Unplanned::Mistaken
             }
-        }
-    }
-
-    /// Whether a table may get more columns than are declared.
-    fn grows(&self, dataset: &DatasetRef) -> bool {
-        let spec = self.pipeline.spec();
-        match dataset.layer {
-            Layer::Bronze => matches!(spec.feeds[dataset.index].schema_policy, SchemaPolicy::Add | SchemaPolicy::Widen),
-            Layer::Silver => spec.silver[dataset.index].schema.is_empty() && self.reads_growing(dataset),
-            Layer::Gold => spec.gold[dataset.index].schema.is_empty() && self.reads_growing(dataset),
         }
     }
 
@@ -224,15 +215,25 @@ impl<'a> Check<'a> {
     }
 }
 
+/// Whether a table may get more columns than are declared. `reads_growing` = so may one that it reads.
+pub(crate) fn grows(pipeline: &Pipeline, dataset: &DatasetRef, reads_growing: bool) -> bool {
+    let spec = pipeline.spec();
+    match dataset.layer {
+        Layer::Bronze => matches!(spec.feeds[dataset.index].schema_policy, SchemaPolicy::Add | SchemaPolicy::Widen),
+        Layer::Silver => spec.silver[dataset.index].schema.is_empty() && reads_growing,
+        Layer::Gold => spec.gold[dataset.index].schema.is_empty() && reads_growing,
+    }
+}
+
 /// Makes a table that counts as written to: the layers think that a new one may yet get the columns that a query lacks.
-pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<(), Error> {
+pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Error> {
     // how rows lie is nothing to a query, and may go by columns that only messages bring
     let spec = TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), ..spec.clone() };
     let table = lake.inner().create(&spec).await?;
-    let checked = Progress { app_id: "tributary:checked".to_owned(), expected: None, version: 0 };
-    let commit = Commit { operation: Operation::Write, progress: vec![checked], ..Commit::default() };
+    let made = Progress { app_id: "tributary:made".to_owned(), expected: None, version: 0 };
+    let commit = Commit { operation: Operation::Write, progress: vec![made], ..Commit::default() };
     let _ = table.commit(commit).await?;
-    Ok(())
+    Ok(table.schema())
 }
 
 /// A column that is not there, and the nearest that is.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -85,15 +86,18 @@ impl Definition {
 
     /// SHA-256 of the form that is kept, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
-        Sha256::digest(self.to_text()).iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&Sha256::digest(self.to_text()))
     }
 
     /// As this release would have kept it: what has got a name or a default since is no change.
     fn read_again(mut self) -> Self {
+        fn again<Spec: Serialize + DeserializeOwned>(kept: &Value) -> Option<Value> {
+            serde_json::to_value(Spec::deserialize(kept).ok()?).ok()
+        }
         let again = match self.layer.as_str() {
-            "bronze" => serde_json::from_value::<SourceFeed>(self.spec.clone()).ok().and_then(|spec| serde_json::to_value(spec).ok()),
-            "silver" => serde_json::from_value::<SilverSpec>(self.spec.clone()).ok().and_then(|spec| serde_json::to_value(spec).ok()),
-            _ => serde_json::from_value::<GoldSpec>(self.spec.clone()).ok().and_then(|spec| serde_json::to_value(spec).ok()),
+            "bronze" => again::<SourceFeed>(&self.spec),
+            "silver" => again::<SilverSpec>(&self.spec),
+            _ => again::<GoldSpec>(&self.spec),
         };
         self.spec = again.unwrap_or(self.spec);
         self
@@ -124,6 +128,10 @@ impl Definition {
         }
         found
     }
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The texts that the commits of a run leave in their tables.

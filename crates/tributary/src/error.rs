@@ -1,6 +1,7 @@
 //! What can go wrong when a lake is opened, a pipeline is made or a table is read.
 
 use tributary_fault::{Fault, FaultClass, FaultCode};
+use tributary_specs::TableName;
 
 /// An error of the facade. A failing dataset is not one: it is in the [`crate::RunReport`].
 ///
@@ -94,6 +95,15 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// That a pipeline has no dataset of a name; `known` = those it has.
+    pub(crate) fn no_dataset<'a>(wanted: &str, known: impl Iterator<Item = &'a TableName>) -> Self {
+        let names: Vec<String> = known.map(ToString::to_string).collect();
+        let nearest = tributary_fault::nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned);
+        Self::NoDataset { table: wanted.to_owned(), nearest }
+    }
+}
+
 fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
 }
@@ -101,11 +111,17 @@ fn hint(nearest: &Option<String>) -> String {
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
-            Self::Url { .. } | Self::Spec(_) | Self::Sql(_) | Self::Unprotected { .. } | Self::NoDataset { .. } | Self::NoTable { .. } => {
-                FaultClass::BadInput
-            }
-            Self::PlanMoved { .. } | Self::PlanFormat { .. } | Self::GivenRows { .. } => FaultClass::BadInput,
-            Self::ResetNotAllowed { .. } | Self::FeedNotReset { .. } => FaultClass::BadInput,
+            Self::Url { .. }
+            | Self::Spec(_)
+            | Self::Sql(_)
+            | Self::Unprotected { .. }
+            | Self::NoDataset { .. }
+            | Self::NoTable { .. }
+            | Self::PlanMoved { .. }
+            | Self::PlanFormat { .. }
+            | Self::GivenRows { .. }
+            | Self::ResetNotAllowed { .. }
+            | Self::FeedNotReset { .. } => FaultClass::BadInput,
             Self::Bronze(source) => source.class(),
             Self::Silver(source) => source.class(),
             Self::Gold(source) => source.class(),

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tributary_lake::Table;
 use tributary_lake::arrow::datatypes::SchemaRef;
-use tributary_lake::{Commit, Operation, Progress, Table};
-use tributary_specs::{Column, DatasetRef, GrowthPolicy, Layer, SchemaPolicy, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DatasetRef, GrowthPolicy, Layer, SchemaPolicy, TableName, TableSpec};
 
-use crate::check::missed_column;
+use crate::check::{grows, make, missed_column};
 use crate::{Error, Lake, OpenOptions, Pipeline};
 
 /// A dataset and its table before and after.
@@ -51,25 +51,6 @@ pub(crate) struct Forecast {
     pub external: BTreeMap<TableName, Table>,
 }
 
-/// Every table that a dataset reads.
-pub(crate) fn reads(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<TableName> {
-    let spec = pipeline.spec();
-    match dataset.layer {
-        Layer::Bronze => Vec::new(),
-        Layer::Silver => spec.silver[dataset.index].reads().into_iter().cloned().collect(),
-        Layer::Gold => spec.gold[dataset.index].sources.clone(),
-    }
-}
-
-/// The pipeline with the functions that its texts may call besides its own, as a run has it.
-///
-/// # Errors
-/// As [`Lake::run`]'s before any dataset has its turn.
-pub(crate) async fn with_functions(lake: &Lake, pipeline: &Pipeline) -> Result<Pipeline, Error> {
-    let functions = crate::sql::functions_beside(lake.inner(), pipeline.functions()).await?;
-    Ok(pipeline.clone().with_functions(functions))
-}
-
 /// Works it out. Reads logs of the lake and writes nothing to it.
 ///
 /// # Errors
@@ -93,8 +74,8 @@ pub(crate) async fn forecast(lake: &Lake, pipeline: &Pipeline) -> Result<Forecas
     let datasets: Vec<DatasetRef> = pipeline.spec().phases()?.into_iter().flatten().collect();
     let made: BTreeSet<TableName> = datasets.iter().map(|dataset| dataset.table.folded()).collect();
     for dataset in datasets {
-        for source in reads(pipeline, &dataset).into_iter().filter(|source| !made.contains(&source.folded())) {
-            work.external(&source).await?;
+        for source in pipeline.sources_of(dataset.layer, dataset.index).into_iter().filter(|source| !made.contains(&source.folded())) {
+            work.external(source).await?;
         }
         work.dataset(dataset).await?;
     }
@@ -129,11 +110,11 @@ impl Work<'_> {
 
     async fn dataset(&mut self, dataset: DatasetRef) -> Result<(), Error> {
         let table = self.lake.inner().table(&dataset.table).await?;
-        let sources = reads(self.pipeline, &dataset);
-        let missing = sources.iter().find_map(|source| self.unknown.get(source).cloned());
+        let sources = self.pipeline.sources_of(dataset.layer, dataset.index);
+        let missing = sources.iter().find_map(|source| self.unknown.get(*source).cloned());
         let (declared, unknown, error) = match missing {
             Some(why) => (None, Some(why), None),
-            None => match self.declared(&dataset, table.as_ref()).await {
+            None => match self.shadow.declaration(self.pipeline, &dataset, table.as_ref()).await {
                 Ok(Some(spec)) => (Some(spec), None, None),
                 Ok(None) => (None, Some(format!("only first rows tell the columns of `{}`", dataset.table)), None),
                 Err(error) => match missed_column(&error) {
@@ -144,7 +125,7 @@ impl Work<'_> {
                 },
             },
         };
-        if self.grows(&dataset, &sources) {
+        if grows(self.pipeline, &dataset, self.reads_growing(&sources)) {
             self.growing.insert(dataset.table.folded());
         }
         let widens = self.widens(&dataset);
@@ -175,55 +156,14 @@ impl Work<'_> {
         }
     }
 
-    fn grows(&self, dataset: &DatasetRef, sources: &[TableName]) -> bool {
-        let spec = self.pipeline.spec();
-        match dataset.layer {
-            Layer::Bronze => matches!(spec.feeds[dataset.index].schema_policy, SchemaPolicy::Add | SchemaPolicy::Widen),
-            Layer::Silver => spec.silver[dataset.index].schema.is_empty() && self.reads_growing(sources),
-            Layer::Gold => spec.gold[dataset.index].schema.is_empty() && self.reads_growing(sources),
-        }
-    }
-
-    fn reads_growing(&self, sources: &[TableName]) -> bool {
+    fn reads_growing(&self, sources: &[&TableName]) -> bool {
         sources.iter().any(|source| self.growing.contains(&source.folded()))
     }
 
-    /// What the layer makes of the dataset over the tables in memory.
-    async fn declared(&self, dataset: &DatasetRef, table: Option<&Table>) -> Result<Option<TableSpec>, Error> {
-        let spec = self.pipeline.spec();
-        let lake = self.shadow.inner();
-        Ok(match dataset.layer {
-            Layer::Bronze => {
-                let feed = &spec.feeds[dataset.index];
-                let known = table.filter(|_| feed.columns.is_empty());
-                let of_table = known.map(|table| {
-                    let columns = table.columns().iter().filter(|column| !column.name.starts_with('_')).cloned().collect();
-                    SourceFeed { columns, ..feed.clone() }
-                });
-                tributary_bronze::table_spec(of_table.as_ref().unwrap_or(feed))?
-            }
-            Layer::Silver => {
-                let silver = &spec.silver[dataset.index];
-                tributary_silver_merge::table_spec(lake, silver, &self.pipeline.silver_options(silver)).await?
-            }
-            Layer::Gold => {
-                let gold = &spec.gold[dataset.index];
-                tributary_gold_agg::table_spec(lake, gold, &self.pipeline.gold_options(gold)).await?
-            }
-        })
-    }
-
-    /// Makes a table in memory, so that it counts as written to: the layers think that a new one may yet get columns.
+    /// Makes a table in memory.
     async fn make(&mut self, name: &TableName, spec: TableSpec) {
-        // how rows lie and what they must meet is nothing to a plan
-        let spec = TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), checks: Vec::new(), ..spec };
-        let made = async {
-            let table = self.shadow.inner().create(&spec).await?;
-            let progress = vec![Progress { app_id: "tributary:foreseen".to_owned(), expected: None, version: 0 }];
-            let _ = table.commit(Commit { operation: Operation::Write, progress, ..Commit::default() }).await?;
-            Ok::<_, tributary_lake::Error>(table.schema())
-        };
-        match made.await {
+        // what its rows must meet is nothing to a plan
+        match make(&self.shadow, &TableSpec { checks: Vec::new(), ..spec }).await {
             Ok(schema) => _ = self.found.schemas.insert(name.clone(), schema),
             Err(error) => _ = self.unknown.insert(name.clone(), format!("`{name}`, which it reads: {}", tributary_fault::chain(&error))),
         }

@@ -1,5 +1,6 @@
 //! How a lake is opened and how a run is asked for.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -145,6 +146,13 @@ impl RunOptions {
     /// ```
     pub fn refreshes_in_full(&self, table: &TableName) -> bool {
         self.full_refresh_all || self.full_refresh.contains(table)
+    }
+}
+
+impl RunOptions {
+    /// Whether the run builds a dataset with these properties anew: one that is protected is not built anew with all others.
+    pub(crate) fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
+        self.refreshes_in_full(table) && tributary_specs::reset_allowed(properties)
     }
 }
 

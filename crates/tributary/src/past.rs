@@ -2,25 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use chrono::DateTime;
 use futures::TryStreamExt;
 use tributary_lake::ReadOptions;
 use tributary_lake::arrow::array::{Array, AsArray, RecordBatch};
 use tributary_lake::arrow::datatypes::{Int64Type, TimestampMicrosecondType};
-use tributary_specs::TableName;
 
-use crate::{Error, Lake, system};
+use crate::{Error, Lake, NodeRun, runs, system};
 
 /// The last run that said anything of a dataset.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LastRun {
-    pub started_us: i64,
-    pub run_id: String,
-    pub status: String,
-    pub rows_in: Option<u64>,
-    pub rows_out: Option<u64>,
+    pub run: NodeRun,
     pub bytes_read: Option<u64>,
-    pub version_to: Option<u64>,
-    pub millis: Option<u64>,
 }
 
 const COLUMNS: [&str; 10] =
@@ -30,7 +24,7 @@ const COLUMNS: [&str; 10] =
 pub(crate) async fn last_runs(lake: &Lake) -> Result<BTreeMap<String, LastRun>, Error> {
     let system = system::catalogue(lake.inner())?;
     let mut last = BTreeMap::new();
-    let Some(table) = system.table(&TableName::new("tributary", "runs")).await? else { return Ok(last) };
+    let Some(table) = system.table(&runs::TABLE.table_name()).await? else { return Ok(last) };
     let there = COLUMNS.iter().filter(|name| table.columns().iter().any(|column| column.name == **name));
     let columns = there.map(|name| (*name).to_owned()).collect();
     let mut rows = table.read(ReadOptions { columns: Some(columns), ..ReadOptions::default() }).await?;
@@ -52,23 +46,22 @@ fn take(batch: &RecordBatch, catalogue: &str, last: &mut BTreeMap<String, LastRu
     };
     let instant = |row: usize| {
         let column = batch.column_by_name("started_at")?.as_primitive_opt::<TimestampMicrosecondType>()?;
-        column.is_valid(row).then(|| column.value(row))
+        column.is_valid(row).then(|| DateTime::from_timestamp_micros(column.value(row)))?
     };
     for row in (0..batch.num_rows()).filter(|row| text("catalogue", *row).as_deref() == Some(catalogue)) {
-        let (Some(table), started_us) = (text("table", row), instant(row).unwrap_or_default()) else { continue };
-        if last.get(&table).is_some_and(|known: &LastRun| known.started_us > started_us) {
+        let (Some(table), started_at) = (text("table", row), instant(row).unwrap_or_default()) else { continue };
+        if last.get(&table).is_some_and(|known| known.run.started_at > started_at) {
             continue;
         }
-        let run = LastRun {
-            started_us,
+        let run = NodeRun {
             run_id: text("run_id", row).unwrap_or_default(),
+            started_at,
             status: text("status", row).unwrap_or_default(),
             rows_in: number("rows_in", row),
             rows_out: number("rows_out", row),
-            bytes_read: number("bytes_read", row),
-            version_to: number("version_to", row),
+            version: number("version_to", row),
             millis: number("millis", row),
         };
-        last.insert(table, run);
+        last.insert(table, LastRun { run, bytes_read: number("bytes_read", row) });
     }
 }

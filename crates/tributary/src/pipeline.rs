@@ -13,7 +13,7 @@ use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
 use tributary_spark_sql::SqlFunction;
 use tributary_specs::{GoldSpec, Layer, SilverSpec, SourceFeed, TableName};
 
-use crate::{Error, sql};
+use crate::{Error, Lake, sql};
 
 /// Builds a dataset in code: the session of the run and its inputs by `schema.table`, out comes the dataset's rows.
 ///
@@ -129,7 +129,7 @@ impl Pipeline {
         &self.spec
     }
 
-    /// The tables that a dataset reads.
+    /// The tables that a dataset reads, those of all its flows.
     pub(crate) fn sources_of(&self, layer: Layer, index: usize) -> Vec<&TableName> {
         match layer {
             Layer::Bronze => Vec::new(),
@@ -175,11 +175,11 @@ impl Pipeline {
         called
     }
 
-    /// The same pipeline, whose texts can call these functions too: as the engine has them, and as they are declared.
-    pub(crate) fn with_functions(mut self, (functions, declared): (Vec<ScalarUDF>, Vec<SqlFunction>)) -> Self {
-        self.functions.extend(functions.into_iter().map(Arc::new));
-        self.declared = declared;
-        self
+    /// The same pipeline, whose texts can call the functions that people made in the lake too, as they can in a run.
+    pub(crate) async fn with_functions_of(&self, lake: &Lake) -> Result<Self, Error> {
+        let (functions, declared) = sql::functions_beside(lake.inner(), &self.functions).await?;
+        let functions = self.functions.iter().cloned().chain(functions.into_iter().map(Arc::new)).collect();
+        Ok(Self { functions, declared, ..self.clone() })
     }
 
     pub(crate) fn functions(&self) -> &[Arc<ScalarUDF>] {

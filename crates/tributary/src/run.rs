@@ -51,8 +51,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn run(&self, pipeline: &Pipeline, options: RunOptions) -> Result<RunReport, Error> {
-        let functions = crate::sql::functions_beside(self.inner(), pipeline.functions()).await?;
-        let pipeline = pipeline.clone().with_functions(functions);
+        let pipeline = pipeline.with_functions_of(self).await?;
         let chosen = choose(&pipeline, &options)?;
         let pipeline = &protection::accepted(self, pipeline, &chosen, &options).await?;
         let lake = self.for_run(&options)?.leaving_definitions_of(pipeline);
@@ -100,9 +99,7 @@ pub(crate) fn choose(pipeline: &Pipeline, options: &RunOptions) -> Result<BTreeS
     let all = pipeline.spec().datasets();
     for wanted in options.only.iter().chain(&options.full_refresh) {
         if !all.iter().any(|dataset| dataset.table == *wanted) {
-            let names: Vec<String> = all.iter().map(|dataset| dataset.table.to_string()).collect();
-            let nearest = tributary_fault::nearest(&wanted.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
-            return Err(Error::NoDataset { table: wanted.to_string(), nearest });
+            return Err(Error::no_dataset(&wanted.to_string(), all.iter().map(|dataset| &dataset.table)));
         }
     }
     refuse_refreshes(pipeline, options)?;

@@ -69,6 +69,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn setup(&self, pipeline: &Pipeline, layers: &[Layer], only: &[TableName]) -> Result<Vec<TableSetup>, Error> {
+        let pipeline = &pipeline.with_functions_of(self).await?;
         let mut setups = Vec::new();
         for dataset in pipeline.spec().phases()?.into_iter().flatten() {
             if is_chosen(layers, only, dataset.layer, &dataset.table) {
@@ -92,6 +93,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn declared(&self, pipeline: &Pipeline, table: &TableName) -> Result<Option<TableSpec>, Error> {
+        let pipeline = &pipeline.with_functions_of(self).await?;
         let datasets = pipeline.spec().phases()?.into_iter().flatten();
         match datasets.into_iter().find(|dataset| dataset.table.same_without_case(table)) {
             Some(dataset) => self.declaration(pipeline, &dataset, None).await,
@@ -117,7 +119,12 @@ impl Lake {
     }
 
     /// The table of a dataset; where only messages tell the columns of a feed, those that the table has.
-    async fn declaration(&self, pipeline: &Pipeline, dataset: &DatasetRef, table: Option<&Table>) -> Result<Option<TableSpec>, Error> {
+    pub(crate) async fn declaration(
+        &self,
+        pipeline: &Pipeline,
+        dataset: &DatasetRef,
+        table: Option<&Table>,
+    ) -> Result<Option<TableSpec>, Error> {
         let spec = pipeline.spec();
         match dataset.layer {
             Layer::Bronze => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use tributary_fault::nearest;
 use tributary_lake::arrow::array::RecordBatch;
-use tributary_lake::arrow::datatypes::{Schema, SchemaRef};
+use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::arrow::json::ReaderBuilder;
 use tributary_lake::arrow::json::reader::infer_json_schema_from_iterator;
 use tributary_specs::{Column, Layer, SourceFeed, TableName, TableSpec};
@@ -96,11 +96,10 @@ impl Trials {
     pub fn begin(&self, dataset: &str) -> Result<Trial, Error> {
         let datasets = self.pipeline.spec().datasets();
         let made: Vec<_> = datasets.iter().filter(|made| made.layer != Layer::Bronze).collect();
-        let found = made.iter().find(|made| made.table.to_string().eq_ignore_ascii_case(dataset)).ok_or_else(|| {
-            let names: Vec<String> = made.iter().map(|made| made.table.to_string()).collect();
-            let nearest = nearest(dataset, names.iter().map(String::as_str)).map(str::to_owned);
-            Error::NoDataset { table: dataset.to_owned(), nearest }
-        })?;
+        let found = made
+            .iter()
+            .find(|made| made.table.to_string().eq_ignore_ascii_case(dataset))
+            .ok_or_else(|| Error::no_dataset(dataset, made.iter().map(|made| &made.table)))?;
         Ok(Trial {
             trials: self.clone(),
             dataset: found.table.clone(),
@@ -187,10 +186,10 @@ impl Trial {
             return Err(refused(&table.to_string(), "nothing says which columns it has"));
         }
         let filled = self.filled(&table, &spec, rows);
-        let batch = rows_as(&table.to_string(), &Arc::new(schema_of(&spec)), &filled)?;
+        let batch = rows_as(&table.to_string(), &Arc::new(Column::all_to_arrow(&spec.columns)), &filled)?;
         match batch.num_rows() {
             0 if self.lake.inner().table(&spec.name).await?.is_some() => Ok(()),
-            0 => check::make(&self.lake, &spec).await,
+            0 => check::make(&self.lake, &spec).await.map(drop),
             _ => system::append(self.lake.inner(), &spec, batch).await,
         }
     }
@@ -254,10 +253,6 @@ impl Trial {
     pub fn lake(&self) -> &Lake {
         &self.lake
     }
-}
-
-fn schema_of(spec: &TableSpec) -> Schema {
-    Schema::new(spec.columns.iter().map(Column::to_arrow).collect::<Vec<_>>())
 }
 
 /// Columns as rows have them.

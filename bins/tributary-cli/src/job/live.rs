@@ -1,7 +1,7 @@
 //! Tasks done for real: pipelines run, statements executed, other jobs run.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -127,6 +127,10 @@ impl Live<'_> {
         (made.tasks, made.updates)
     }
 
+    fn recorded(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn act(&self, attempt: Attempt<'_>) -> Result<Ended, Failure> {
         let values = &attempt.values;
         match &attempt.task.action {
@@ -164,7 +168,7 @@ impl Live<'_> {
     /// The task's parameters and over them the job's.
     fn pushed_down(&self, mut parameters: BTreeMap<String, String>, attempt: &Attempt<'_>) -> BTreeMap<String, String> {
         parameters.extend(self.parameters.clone());
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).parameters.insert(attempt.run_id.clone(), parameters.clone());
+        self.recorded().parameters.insert(attempt.run_id.clone(), parameters.clone());
         parameters
     }
 
@@ -199,7 +203,7 @@ impl Live<'_> {
         let report = tokio::spawn(async move { lake.run(&pipeline, options).await }).await;
         let report = report.map_err(|_| bug("the pipeline's run broke off"))??;
         let ended = of_report(&report);
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).updates.push(PipelineUpdate {
+        self.recorded().updates.push(PipelineUpdate {
             pipeline: record::pipeline(found, &session.id_of("pipelines", &found.key), &found.parameters),
             update_id: report.run_id.clone(),
             task_run_id: attempt.run_id.clone(),
@@ -238,7 +242,7 @@ impl Live<'_> {
             done = work => done,
             () = cancel.cancelled() => {
                 stop.abort();
-                return Ok(Ended { outcome: Outcome::Canceled, exit_code: ExitCode::Partial, ..Ended::well() });
+                return Ok(Ended::canceled());
             }
         };
         let first_row = done.map_err(|_| bug("the statements broke off"))??;
@@ -263,7 +267,7 @@ impl Live<'_> {
         let failed = gone.ends.iter().filter(|(_, end)| *end != tributary_bundle::End::Success).count();
         match (failed, gone.exit_code()) {
             (0, _) => Ended::well(),
-            (_, ExitCode::Partial) => Ended { outcome: Outcome::Canceled, exit_code: ExitCode::Partial, ..Ended::well() },
+            (_, ExitCode::Partial) => Ended::canceled(),
             (failed, code) => {
                 let why = gone.message().map(|message| format!("; the last: {message}")).unwrap_or_default();
                 Ended::failed(code, format!("{failed} of {} iterations failed{why}", gone.ends.len()))
@@ -279,9 +283,7 @@ impl Live<'_> {
         let done = self.session.run(asked).await?;
         Ok(match done.exit_code {
             ExitCode::Done => Ended::well(),
-            ExitCode::Partial if cancel.is_cancelled() => {
-                Ended { outcome: Outcome::Canceled, exit_code: ExitCode::Partial, ..Ended::well() }
-            }
+            ExitCode::Partial if cancel.is_cancelled() => Ended::canceled(),
             code => Ended::failed(code, done.message.unwrap_or_else(|| format!("job {} ended {}", job.name, done.end.result_state))),
         })
     }
@@ -291,7 +293,7 @@ impl Live<'_> {
     }
 
     fn take_down(&self, attempted: &Attempted, parent: Option<&str>) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.recorded();
         let parameters = made.parameters.remove(&attempted.run_id).unwrap_or_default();
         made.tasks.push(TaskRun {
             run_id: attempted.run_id.clone(),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::sql;
+
 /// Puts values in for parameters that are known; `:name` in texts, quoted names and comments stays, as does `a:b` and `a::b`.
 pub fn fill(text: &str, parameters: &BTreeMap<String, String>) -> String {
     let mut filled = String::with_capacity(text.len());
@@ -17,7 +19,7 @@ pub fn fill(text: &str, parameters: &BTreeMap<String, String>) -> String {
         if let Some((name, length)) = named(rest).filter(|_| !after_word)
             && let Some(value) = parameters.get(name)
         {
-            filled.push_str(&format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'")));
+            filled.push_str(&sql::literal(value));
             rest = &rest[length..];
             continue;
         }
@@ -36,21 +38,35 @@ pub fn fill(text: &str, parameters: &BTreeMap<String, String>) -> String {
 
 /// The bytes of a text, quoted name or comment that begins here.
 fn passed_over(text: &str) -> Option<usize> {
-    let until = |end: &str| text.find(end).map_or(text.len(), |at| at + end.len());
     match text.as_bytes() {
-        [b'-', b'-', ..] => Some(until("\n")),
-        [b'/', b'*', ..] => Some(until("*/")),
+        [b'-', b'-', ..] => Some(text.find('\n').map_or(text.len(), |at| at + 1)),
+        [b'/', b'*', ..] => Some(comment(text)),
         [quote @ (b'\'' | b'"' | b'`'), ..] => {
             let mut escaped = false;
             let end = text.bytes().enumerate().skip(1).find(|(_, byte)| {
                 let closes = byte == quote && !escaped;
-                escaped = *byte == b'\\' && !escaped;
+                escaped = *byte == b'\\' && !escaped && *quote != b'`';
                 closes
             });
             Some(end.map_or(text.len(), |(at, _)| at + 1))
         }
         _ => None,
     }
+}
+
+/// The bytes of a comment, which may hold others.
+fn comment(text: &str) -> usize {
+    let mut open = 0usize;
+    let mut at = 0;
+    while let Some(sign) = text.as_bytes().get(at..at + 2) {
+        match sign {
+            b"/*" => (open, at) = (open + 1, at + 2),
+            b"*/" if open == 1 => return at + 2,
+            b"*/" => (open, at) = (open - 1, at + 2),
+            _ => at += 1,
+        }
+    }
+    text.len()
 }
 
 fn named(text: &str) -> Option<(&str, usize)> {
@@ -71,10 +87,11 @@ mod tests {
 
     #[test]
     fn parameters_are_put_in_where_sql_means_them() {
-        let parameters = BTreeMap::from([("day".to_owned(), "it's".to_owned()), ("t".to_owned(), "silver.orders".to_owned())]);
+        let parameters = BTreeMap::from([("day".to_owned(), r"it's \".to_owned()), ("t".to_owned(), "silver.orders".to_owned())]);
         for (text, expected) in [
-            ("select * from {{ t }} where d = :day", "select * from silver.orders where d = 'it\\'s'"),
-            ("select ':day', `:day`, 'a\\':day' -- :day\n, :day", "select ':day', `:day`, 'a\\':day' -- :day\n, 'it\\'s'"),
+            ("select * from {{ t }} where d = :day", r"select * from silver.orders where d = 'it''s \\'"),
+            ("select ':day', `:day`, 'a\\':day' -- :day\n, :day", "select ':day', `:day`, 'a\\':day' -- :day\n, 'it''s \\\\'"),
+            (r"select `a\`, :day /* a /* b */ :day */", r"select `a\`, 'it''s \\' /* a /* b */ :day */"),
             ("select body:day::string, :days, x /* :day */", "select body:day::string, :days, x /* :day */"),
             ("select {{other}} 'open :day", "select {{other}} 'open :day"),
         ] {

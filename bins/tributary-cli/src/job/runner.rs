@@ -63,6 +63,10 @@ impl Ended {
         Self { outcome: Outcome::Success(None), exit_code: ExitCode::Done, message: None, values: BTreeMap::new() }
     }
 
+    pub fn canceled() -> Self {
+        Self { outcome: Outcome::Canceled, exit_code: ExitCode::Partial, ..Self::well() }
+    }
+
     pub fn failed(exit_code: ExitCode, message: impl Into<String>) -> Self {
         Self { outcome: Outcome::Failed, exit_code, message: Some(message.into()), values: BTreeMap::new() }
     }
@@ -111,7 +115,7 @@ impl Gone {
         }
     }
 
-    /// The first failure's words.
+    /// What the last attempt that failed says.
     pub fn message(&self) -> Option<&str> {
         self.attempts.iter().rev().find_map(|attempt| attempt.how.message.as_deref())
     }

@@ -1,8 +1,9 @@
 //! `tributary show lineage [TABLE]`: what the last run that committed to a table wrote of where its rows come from.
 
+use crate::sql::literal;
+
 /// A row a table and what it reads; with a table a row a column and a column that it comes from.
 pub fn query(catalogue: &str, table: Option<&str>) -> String {
-    let text = |text: &str| text.replace('\'', "''");
     match table {
         None => format!(
             "SELECT l.target_table_full_name AS target, coalesce(l.source_table_full_name, l.source_path) AS source, \
@@ -10,16 +11,16 @@ pub fn query(catalogue: &str, table: Option<&str>) -> String {
              FROM system.access.table_lineage AS l JOIN (SELECT target_table_full_name AS target, max(event_time) AS latest \
              FROM system.access.table_lineage GROUP BY target_table_full_name) AS last \
              ON l.target_table_full_name = last.target AND l.event_time = last.latest \
-             WHERE l.target_table_catalog = '{}' ORDER BY target, source",
-            text(catalogue)
+             WHERE l.target_table_catalog = {} ORDER BY target, source",
+            literal(catalogue)
         ),
         Some(table) => format!(
             "SELECT l.target_column_name AS `column`, coalesce(l.source_table_full_name, l.source_path) AS source, \
              l.source_column_name AS source_column, l.entity_id AS pipeline, l.event_time \
              FROM system.access.column_lineage AS l JOIN (SELECT max(event_time) AS latest FROM system.access.column_lineage \
-             WHERE lower(target_table_full_name) = lower('{name}')) AS last ON l.event_time = last.latest \
-             WHERE lower(l.target_table_full_name) = lower('{name}') ORDER BY `column`, source, source_column",
-            name = text(&full_name(catalogue, table))
+             WHERE lower(target_table_full_name) = lower({name})) AS last ON l.event_time = last.latest \
+             WHERE lower(l.target_table_full_name) = lower({name}) ORDER BY `column`, source, source_column",
+            name = literal(&full_name(catalogue, table))
         ),
     }
 }

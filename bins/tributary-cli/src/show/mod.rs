@@ -42,7 +42,7 @@ fn kept(lake: &tributary::Lake, query: &str, first: &str, output: Output) -> Out
 
 fn sample(table: &str, matches: &ArgMatches, limit: u64) -> String {
     let version = matches.get_one::<u64>("version").map(|version| format!(" VERSION AS OF {version}"));
-    let instant = matches.get_one::<String>("timestamp").map(|at| format!(" TIMESTAMP AS OF '{}'", at.replace('\'', "''")));
+    let instant = matches.get_one::<String>("timestamp").map(|at| format!(" TIMESTAMP AS OF {}", sql::literal(at)));
     format!("SELECT * FROM {}{} LIMIT {limit}", quoted(table), version.or(instant).unwrap_or_default())
 }
 

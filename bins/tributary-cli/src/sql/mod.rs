@@ -90,6 +90,11 @@ pub async fn query(lake: &tributary::Lake, text: &str, output: Output) -> Outcom
     print(tributary::sql::query(lake, text).await?, output).await
 }
 
+/// A text as a statement has it: quotes doubled, and a backslash is one only where another stands before it.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\\', r"\\").replace('\'', "''"))
+}
+
 /// A query that was planned and failed while it ran.
 fn failed(error: DataFusionError) -> Failure {
     Failure::from(tributary::sql::Error::run(error))
@@ -141,12 +146,8 @@ fn standard_input() -> Result<String, Failure> {
 
 fn options(loaded: &Loaded, matches: &ArgMatches, inputs: &Inputs) -> SessionOptions {
     let given = |name: &str| matches.get_many::<String>(name).into_iter().flatten().cloned().collect::<Vec<_>>();
-    let of_system = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| {
-        let value = inputs.environment.iter().find(|(known, _)| known == name)?.1.to_str()?;
-        (!value.is_empty()).then(|| value.to_owned())
-    });
     SessionOptions {
-        user: matches.get_one::<String>("user").cloned().or(of_system),
+        user: matches.get_one::<String>("user").map(String::as_str).or(inputs.user()).map(str::to_owned),
         groups: given("group"),
         accept_unprotected: matches.get_flag("accept-unprotected"),
         destroy: given("destroy"),

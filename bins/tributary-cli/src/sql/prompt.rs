@@ -142,10 +142,7 @@ impl Typed {
 
 /// Where the history is kept: in the person's folder of state.
 fn history_file(inputs: &Inputs) -> Option<PathBuf> {
-    let of = |name: &str| {
-        let value = &inputs.environment.iter().find(|(known, _)| known == name)?.1;
-        (!value.is_empty()).then(|| PathBuf::from(value))
-    };
+    let of = |name: &str| inputs.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let state = of("XDG_STATE_HOME").or_else(|| Some(of("HOME")?.join(".local").join("state")))?;
     Some(state.join("tributary").join("sql_history"))
 }

@@ -21,11 +21,12 @@ use crate::start;
 /// Runs the tests at the paths, or all of the bundle around the working folder, and says how each ended.
 pub fn test(loaded: &Loaded, given: &Given) -> Outcome {
     let paths = paths(given)?;
-    let files: Vec<PathBuf> = paths.iter().flat_map(|path| find_tests(path)).collect();
-    if files.is_empty() {
+    let (files, unseen): (Vec<_>, Vec<_>) = paths.iter().map(|path| find_tests(path)).unzip();
+    let (files, mut faults) = (files.concat(), unseen.concat());
+    if files.is_empty() && faults.is_empty() {
         return Err(Error::NoTests { paths }.into());
     }
-    let (mut tests, mut faults) = (Vec::new(), Vec::new());
+    let mut tests = Vec::new();
     for file in files {
         let (read, mistakes) = load_tests(&file);
         faults.extend(mistakes);

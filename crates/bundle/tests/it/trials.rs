@@ -25,7 +25,8 @@ tests:
 fn a_file_of_tests_says_what_is_given_and_what_is_expected() {
     let folder =
         Folder::with(&[("sql/tests/orders.yml", SOUND), ("sql/tests/rates.csv", "price\n1.5\n"), ("sql/orders.yml", "not: tests\n")]);
-    let found = find_tests(folder.path());
+    let (found, faults) = find_tests(folder.path());
+    assert_eq!(faults, []);
     assert_eq!(found, [folder.path().join("sql/tests/orders.yml")]);
     let (file, faults) = load_tests(&found[0]);
     assert_eq!(faults, []);
@@ -55,4 +56,18 @@ fn every_mistake_of_a_file_of_tests_has_its_place() {
         [(2, 1, "BU0008"), (4, 5, "BU0011"), (4, 29, "BU0006"), (5, 29, "BU0006"), (7, 28, "BU0028"), (9, 5, "BU0011")],
         "{faults:#?}"
     );
+}
+
+#[test]
+fn a_lake_beside_the_tests_is_not_looked_through_and_a_folder_that_is_too_large_is_told() {
+    let folder = Folder::with(&[("lake/silver/orders/_delta_log/0.json", "{}"), ("sql/tests/orders.yml", SOUND)]);
+    let many = |below: &str| {
+        std::fs::create_dir_all(folder.path().join(below)).unwrap();
+        (0..20_001).for_each(|number| std::fs::write(folder.path().join(below).join(number.to_string()), "").unwrap());
+    };
+    many("lake/silver/orders");
+    assert_eq!(find_tests(folder.path()), (vec![folder.path().join("sql/tests/orders.yml")], Vec::new()));
+    many("raw");
+    let (_, faults) = find_tests(folder.path());
+    assert_eq!(faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), ["BU0030"], "{faults:?}");
 }

@@ -8,7 +8,7 @@ use tributary_testkit::strategy::shuffle;
 use tributary_testkit::{Control, Controls, CrashReport, KillPoints, Law};
 
 use crate::crashes::proof;
-use crate::model_laws::{Order, columns, compare, delivered, pictured, tables, with_unique_sequence};
+use crate::model_laws::{Order, columns, compare, delivered, tables, with_before_images, with_unique_sequence};
 use crate::races::{Rival, lose_a_race, races};
 use crate::world::{SCD2, block_on};
 
@@ -43,13 +43,13 @@ fn law_of_the_change_feed_fails_when_inserts_are_left_out() {
 }
 
 #[test]
-fn law_of_the_change_feed_fails_when_any_picture_stands_for_the_row() {
-    let law = Law::new("pictures that nobody compares").within(BUDGET);
-    let failure = law.is_broken(&pictured(shuffle()), |case, tried| {
+fn law_of_the_change_feed_fails_when_any_before_image_stands_for_the_row() {
+    let law = Law::new("before-images that nobody compares").within(BUDGET);
+    let failure = law.is_broken(&with_before_images(shuffle()), |case, tried| {
         tried.add("changes", case.history.changes.len());
         let (model, dataset) = (case.model(), with_unique_sequence(case.dataset(MergePolicy::ScdType1)));
         let expected = model.scd1(&case.events());
-        let outcome = block_on(compare(broken(Control::PicturesUnchecked), &dataset, &case, &columns(&model, &[]), expected));
+        let outcome = block_on(compare(broken(Control::BeforeImagesUnchecked), &dataset, &case, &columns(&model, &[]), expected));
         outcome.map_err(|why| TestCaseError::fail(format!("{why:#}")))
     });
     assert!(failure.contains("takes away a row that is not there"), "{failure}");

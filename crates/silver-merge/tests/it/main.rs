@@ -1,6 +1,7 @@
 //! The silver layer against an object store in memory: worked histories, problems from the field, the oracle, crashes and
 //! races. The last line of each proof says how much was tried.
 
+mod before_images;
 mod change_feed;
 mod continuous;
 mod controls;
@@ -12,7 +13,6 @@ mod field_merge;
 mod flows;
 mod lost;
 mod model_laws;
-mod pictures;
 mod queries;
 mod races;
 mod regression;

@@ -154,7 +154,7 @@ fn law_current_rows_are_those_of_all_events() {
 }
 
 /// Histories whose before-images are whole, stamped by a clock that no two changes of a row share; some updates are lost on the way.
-pub fn pictured(plans: impl Strategy<Value = DeliveryPlan>) -> impl Strategy<Value = Delivered> {
+pub fn with_before_images(plans: impl Strategy<Value = DeliveryPlan>) -> impl Strategy<Value = Delivered> {
     let tables = (1..4i32, any::<bool>(), proptest::bool::weighted(0.2)).prop_map(|(partitions, key_changes, truncates)| {
         let clock = SourceTable { clock_counts: true, clock_steps_back: false, ..SourceTable::customers() };
         SourceTable { partitions, key_changes, truncates, ..clock }
@@ -176,7 +176,7 @@ pub fn with_unique_sequence(mut dataset: SilverSpec) -> SilverSpec {
 
 #[test]
 fn law_the_feed_is_the_difference_of_versions_also_where_events_say_what_rows_were() {
-    Law::new("pictures before changes").within(BUDGET).holds(&pictured(plans()), |case, tried| {
+    Law::new("before-images").within(BUDGET).holds(&with_before_images(plans()), |case, tried| {
         let batches = case.batches();
         count(&case, &batches, tried);
         let model = case.model();

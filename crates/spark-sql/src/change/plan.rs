@@ -15,7 +15,7 @@ use tributary_specs::{Column, DataType};
 use super::{
     Assigned, Assignment, CLAUSE, Clause, Does, FILE, ROW, RowChange, Rows, Target, When, after, before, default_of, is_default, null,
 };
-use crate::ast::{and, boolean, number, quoted};
+use crate::ast::{and, boolean, cases, number, quoted};
 use crate::scope::same;
 use crate::tables::{Source, Tables};
 use crate::text::Text;
@@ -198,7 +198,7 @@ impl Made<'_> {
         let Some(from) = &self.from else { return values.into_iter().next().unwrap_or_else(null) };
         let is_null = |column: Expr| Expr::IsNull(Box::new(column));
         let is_not_null = |column: Expr| Expr::IsNotNull(Box::new(column));
-        let mut cases = Vec::new();
+        let mut kinds = Vec::new();
         for when in [When::NotMatched, When::NotMatchedBySource, When::Matched] {
             let of_kind = clauses.iter().zip(&values).filter(|(clause, _)| clause.when == when);
             let branches: Vec<CaseWhen> = of_kind
@@ -215,9 +215,9 @@ impl Made<'_> {
                 When::NotMatchedBySource => is_null(from.column(THERE)),
                 When::Matched => and(is_not_null(self.changed.column(FILE)), is_not_null(from.column(THERE))),
             };
-            cases.push(CaseWhen { condition, result: case(branches) });
+            kinds.push(CaseWhen { condition, result: cases(branches, None) });
         }
-        case(cases)
+        cases(kinds, None)
     }
 
     /// The values of all columns that a clause gives; none where it deletes.
@@ -289,15 +289,6 @@ impl Made<'_> {
             suggestion: nearest(&last.value, columns.iter().map(|column| column.name.as_str())).map(str::to_owned),
             span: error::position(last.span),
         })
-    }
-}
-
-fn case(conditions: Vec<CaseWhen>) -> Expr {
-    match crate::ast::case(boolean(true), null(), None) {
-        Expr::Case { case_token, end_token, operand, else_result, .. } => {
-            Expr::Case { case_token, end_token, operand, conditions, else_result }
-        }
-        other => other,
     }
 }
 

@@ -15,31 +15,40 @@ use crate::Error;
 pub enum Alteration {
     /// `SET TBLPROPERTIES`.
     SetProperties(BTreeMap<String, String>),
-    /// `ALTER COLUMN c SET MASK f [USING COLUMNS (…)]`.
-    SetMask {
-        /// The column.
-        column: String,
-        /// The function and what it is given, as it is written.
-        function: Name,
-        /// What else the function is given.
-        using: Vec<String>,
-    },
-    /// `ALTER COLUMN c DROP MASK`.
+    /// `ALTER COLUMN c SET MASK f [USING COLUMNS (…)]`, `SET ROW FILTER f ON (…)`.
+    SetMask(Mask),
+    /// `ALTER COLUMN c DROP MASK`, `DROP ROW FILTER`.
     DropMask {
-        /// The column.
-        column: String,
+        /// The column; none = the rows.
+        column: Option<String>,
     },
-    /// `SET ROW FILTER f ON (…)`.
-    SetRowFilter {
-        /// The function.
-        function: Name,
-        /// What it is given.
-        on: Vec<String>,
-    },
-    /// `DROP ROW FILTER`.
-    DropRowFilter,
     /// `ADD COLUMNS (…)`.
     AddColumns(Vec<Column>),
+}
+
+/// A clause that hides data from people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mask {
+    /// The column whose values it hides; none = it hides rows.
+    pub column: Option<String>,
+    /// The function.
+    pub function: Name,
+    /// What the function is given, of a column besides its value, as it is written.
+    pub using: Vec<String>,
+}
+
+/// `f [USING COLUMNS (…)]`, behind `MASK`.
+pub(super) fn mask(cursor: &mut Cursor<'_>, column: String) -> Result<Mask, Error> {
+    let function = cursor.name()?;
+    let using = if cursor.eat(&["USING", "COLUMNS"]) { using(cursor)? } else { Vec::new() };
+    Ok(Mask { column: Some(column), function, using })
+}
+
+/// `f ON (…)`, behind `ROW FILTER`.
+pub(super) fn row_filter(cursor: &mut Cursor<'_>) -> Result<Mask, Error> {
+    let function = cursor.name()?;
+    cursor.expect(&["ON"])?;
+    Ok(Mask { column: None, function, using: using(cursor)? })
 }
 
 fn kind(cursor: &mut Cursor<'_>) -> Result<Kind, Error> {
@@ -86,26 +95,18 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
             if bracket {
                 cursor.expect_sign(&Token::RParen)?;
             }
-            if !(added.checks.is_empty() && added.keys.is_empty() && added.unprotected.is_empty()) {
+            if !(added.checks.is_empty() && added.keys.is_empty() && added.masks.is_empty()) {
                 return Err(Error::Refused { what: "a constraint of a column that is added".to_owned(), hint: None, span: place });
             }
             Alteration::AddColumns(added.columns)
         }
-        () if cursor.eat(&["SET", "ROW", "FILTER"]) => {
-            let function = cursor.name()?;
-            cursor.expect(&["ON"])?;
-            Alteration::SetRowFilter { function, on: using(cursor)? }
-        }
-        () if cursor.eat(&["DROP", "ROW", "FILTER"]) => Alteration::DropRowFilter,
+        () if cursor.eat(&["SET", "ROW", "FILTER"]) => Alteration::SetMask(row_filter(cursor)?),
+        () if cursor.eat(&["DROP", "ROW", "FILTER"]) => Alteration::DropMask { column: None },
         () if cursor.eat(&["ALTER", "COLUMN"]) || cursor.eat(&["ALTER"]) => {
             let column = cursor.ident()?.value;
             match () {
-                () if cursor.eat(&["SET", "MASK"]) => {
-                    let function = cursor.name()?;
-                    let using = if cursor.eat(&["USING", "COLUMNS"]) { using(cursor)? } else { Vec::new() };
-                    Alteration::SetMask { column, function, using }
-                }
-                () if cursor.eat(&["DROP", "MASK"]) => Alteration::DropMask { column },
+                () if cursor.eat(&["SET", "MASK"]) => Alteration::SetMask(mask(cursor, column)?),
+                () if cursor.eat(&["DROP", "MASK"]) => Alteration::DropMask { column: Some(column) },
                 () => {
                     let hint = "columns are added (ADD COLUMNS) and masked (SET MASK); a schema policy of `widen` changes types";
                     return Err(cursor.refused("this change of a column", hint));
@@ -122,7 +123,7 @@ pub(super) fn alter(cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
 }
 
 /// Columns and constants in brackets, as they are written.
-pub(super) fn using(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Error> {
+fn using(cursor: &mut Cursor<'_>) -> Result<Vec<String>, Error> {
     cursor.expect_sign(&Token::LParen)?;
     let mut given = Vec::new();
     while !matches!(cursor.sign(), Token::RParen) {

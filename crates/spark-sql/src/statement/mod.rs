@@ -16,7 +16,7 @@ use crate::script::Piece;
 use crate::text::Text;
 use crate::{Change, Error};
 
-pub use self::alter::Alteration;
+pub use self::alter::{Alteration, Mask};
 pub use self::function::{CreateFunction, Parameter};
 pub use self::govern::{Grant, Privilege, Securable};
 pub use self::show::{Described, Shown};

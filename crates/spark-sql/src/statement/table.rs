@@ -6,7 +6,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::Ident;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Token;
 use tributary_specs::{COLUMN_OPTIONS, Check, Column};
 
-use super::alter::using;
+use super::alter::{Mask, mask, row_filter};
 use super::create::{collation, if_not_exists};
 use super::cursor::Cursor;
 use super::data_type::data_type;
@@ -35,8 +35,8 @@ pub struct CreateTable {
     pub comment: Option<String>,
     /// `TBLPROPERTIES`.
     pub properties: BTreeMap<String, String>,
-    /// Clauses that hide data from people (`MASK`, `ROW FILTER`) and where they stand; nothing enforces them.
-    pub unprotected: Vec<(String, Option<(u64, u64)>)>,
+    /// Clauses that hide data from people (`MASK`, `ROW FILTER`); nothing enforces them.
+    pub masks: Vec<Mask>,
     /// `AS query`.
     pub query: Option<Text>,
 }
@@ -54,7 +54,7 @@ impl CreateTable {
             keys: Vec::new(),
             comment: None,
             properties: BTreeMap::new(),
-            unprotected: Vec::new(),
+            masks: Vec::new(),
             query: None,
         }
     }
@@ -85,7 +85,6 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
         cursor.expect_sign(&Token::RParen)?;
     }
     loop {
-        let place = cursor.place();
         match () {
             () if cursor.eat(&["USING"]) => {
                 if !cursor.eat(&["DELTA"]) {
@@ -101,12 +100,7 @@ pub(super) fn table(cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
             () if cursor.eat(&["COMMENT"]) => table.comment = Some(cursor.string()?),
             () if cursor.eat(&["TBLPROPERTIES"]) => table.properties.append(&mut properties(cursor)?),
             () if cursor.sees(&["DEFAULT", "COLLATION"]) => collation(cursor)?,
-            () if cursor.eat(&["WITH", "ROW", "FILTER"]) => {
-                let function = cursor.name()?;
-                cursor.expect(&["ON"])?;
-                cursor.names()?;
-                table.unprotected.push((format!("ROW FILTER {function}"), place));
-            }
+            () if cursor.eat(&["WITH", "ROW", "FILTER"]) => table.masks.push(row_filter(cursor)?),
             () if cursor.sees(&["LOCATION"]) || cursor.sees(&["OPTIONS"]) || cursor.sees(&["ROW"]) || cursor.sees(&["STORED"]) => {
                 return Err(cursor.refused(cursor.word(0).unwrap_or_default(), "every table is a Delta table below the root of the lake"));
             }
@@ -192,13 +186,7 @@ fn item(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result<(), Error> {
         }
         () if cursor.eat(&["FOREIGN", "KEY"]) => {
             let columns = values(cursor.names()?);
-            cursor.expect(&["REFERENCES"])?;
-            let references = Some(cursor.name()?);
-            if matches!(cursor.sign(), Token::LParen) {
-                cursor.names()?;
-            }
-            key_options(cursor)?;
-            table.keys.push(Key { name, columns, references });
+            table.keys.push(Key { name, columns, references: Some(references(cursor)?) });
             Ok(())
         }
         () => column(cursor, table),
@@ -217,6 +205,17 @@ fn check(cursor: &mut Cursor<'_>, name: Option<String>, others: usize) -> Result
     Ok(Check { name: name.unwrap_or_else(|| format!("check_{}", others + 1)), expression })
 }
 
+/// `REFERENCES table [(…)]` and what is said of the key.
+fn references(cursor: &mut Cursor<'_>) -> Result<Name, Error> {
+    cursor.expect(&["REFERENCES"])?;
+    let name = cursor.name()?;
+    if matches!(cursor.sign(), Token::LParen) {
+        cursor.names()?;
+    }
+    key_options(cursor)?;
+    Ok(name)
+}
+
 fn key_options(cursor: &mut Cursor<'_>) -> Result<(), Error> {
     while cursor.eat(&["NOT", "ENFORCED"]) || cursor.eat(&["RELY"]) || cursor.eat(&["NORELY"]) || cursor.eat(&["DEFERRABLE"]) {}
     while cursor.eat(&["INITIALLY", "DEFERRED"]) || cursor.eat(&["MATCH", "FULL"]) {}
@@ -230,7 +229,6 @@ pub(super) fn column(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result
     let name = cursor.ident()?.value;
     let mut column = Column::new(name, data_type(cursor, COLUMN_OPTIONS)?);
     loop {
-        let place = cursor.place();
         match () {
             () if cursor.eat(&["NOT", "NULL"]) => column.nullable = false,
             () if cursor.eat(&["NULL"]) => {}
@@ -252,21 +250,9 @@ pub(super) fn column(cursor: &mut Cursor<'_>, table: &mut CreateTable) -> Result
             }
             () if cursor.sees(&["FOREIGN", "KEY"]) || cursor.sees(&["REFERENCES"]) => {
                 let _ = cursor.eat(&["FOREIGN", "KEY"]);
-                cursor.expect(&["REFERENCES"])?;
-                let references = Some(cursor.name()?);
-                if matches!(cursor.sign(), Token::LParen) {
-                    cursor.names()?;
-                }
-                key_options(cursor)?;
-                table.keys.push(Key { name: None, columns: vec![column.name.clone()], references });
+                table.keys.push(Key { name: None, columns: vec![column.name.clone()], references: Some(references(cursor)?) });
             }
-            () if cursor.eat(&["MASK"]) => {
-                let function = cursor.name()?;
-                if cursor.eat(&["USING", "COLUMNS"]) {
-                    using(cursor)?;
-                }
-                table.unprotected.push((format!("MASK {function} of `{}`", column.name), place));
-            }
+            () if cursor.eat(&["MASK"]) => table.masks.push(mask(cursor, column.name.clone())?),
             () if cursor.sees(&["CHECK"]) => {
                 let check = check(cursor, None, table.checks.len())?;
                 table.checks.push(check);

@@ -25,7 +25,7 @@ pub struct SourceTable {
     pub rereads: bool,
     /// Whether the clock that stamps rows sometimes goes back.
     pub clock_steps_back: bool,
-    /// Whether that clock goes on with every change, so that no two pictures of a row have one stamp.
+    /// Whether that clock goes on with every change, so that no two images of a row have one stamp.
     pub clock_counts: bool,
 }
 

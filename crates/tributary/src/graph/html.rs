@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::layout::{Layout, NODE_HEIGHT, NODE_WIDTH, layout};
-use super::text::{is_dataset, subtitle};
+use super::text::{escaped, is_dataset, subtitle};
 use super::{Graph, GraphNode, NodeKind};
 use crate::amounts::count;
 
@@ -113,8 +113,4 @@ fn shortened(text: &str, most: usize) -> String {
         true => format!("…{}", text.chars().skip(length - most + 1).collect::<String>()),
         false => format!("{}…", text.chars().take(most - 1).collect::<String>()),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

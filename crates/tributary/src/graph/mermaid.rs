@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::subtitle;
+use super::text::{escaped, subtitle};
 use super::{Graph, NodeKind};
 
 impl Graph {
@@ -36,9 +36,4 @@ impl Graph {
         );
         text
     }
-}
-
-/// What a label may hold.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -18,8 +18,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use tributary_specs::{Column, DatasetRef, Layer, MergePolicy, Source, TableName};
 
-use crate::forecast::{forecast, reads, with_functions};
-use crate::lineage::{ColumnLineage, ColumnSource, Lineage, LineageSource, Manner, of_dataset};
+use crate::forecast::forecast;
+use crate::lineage::{Lineage, LineageSource, of_dataset};
 use crate::past::last_runs;
 use crate::{Error, Lake, Pipeline};
 
@@ -156,7 +156,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn graph(&self, pipeline: &Pipeline) -> Result<Graph, Error> {
-        let pipeline = &with_functions(self, pipeline).await?;
+        let pipeline = &pipeline.with_functions_of(self).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let mut past = last_runs(self).await?;
         let mut nodes: Vec<GraphNode> = Vec::new();
@@ -164,15 +164,7 @@ impl Lake {
             let (dataset, columns) = (&foreseen.dataset, foreseen.columns());
             let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
             let lineage = of_dataset(self.inner(), pipeline, dataset, &names, &forecast.schemas).await;
-            let last_run = past.remove(&dataset.table.to_string()).map(|last| NodeRun {
-                run_id: last.run_id,
-                started_at: DateTime::from_timestamp_micros(last.started_us).unwrap_or_default(),
-                status: last.status,
-                rows_in: last.rows_in,
-                rows_out: last.rows_out,
-                version: last.version_to,
-                millis: last.millis,
-            });
+            let last_run = past.remove(&dataset.table.to_string()).map(|last| last.run);
             let kind = match dataset.layer {
                 Layer::Bronze => NodeKind::Bronze,
                 Layer::Silver => NodeKind::Silver,
@@ -201,7 +193,7 @@ impl Lake {
     /// # Ok(()) }
     /// ```
     pub async fn lineage(&self, pipeline: &Pipeline, only: Option<&TableName>) -> Result<Vec<(TableName, Lineage)>, Error> {
-        let pipeline = &with_functions(self, pipeline).await?;
+        let pipeline = &pipeline.with_functions_of(self).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let mut found = Vec::new();
         for foreseen in forecast.datasets.iter().filter(|one| only.is_none_or(|only| one.dataset.table.same_without_case(only))) {
@@ -210,9 +202,7 @@ impl Lake {
             found.push((foreseen.dataset.table.clone(), lineage));
         }
         if let (true, Some(only)) = (found.is_empty(), only) {
-            let names: Vec<String> = forecast.datasets.iter().map(|one| one.dataset.table.to_string()).collect();
-            let nearest = tributary_fault::nearest(&only.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
-            return Err(Error::NoDataset { table: only.to_string(), nearest });
+            return Err(Error::no_dataset(&only.to_string(), forecast.datasets.iter().map(|one| &one.dataset.table)));
         }
         Ok(found)
     }
@@ -270,7 +260,10 @@ fn flows(pipeline: &Pipeline, dataset: &DatasetRef, lineage: &Lineage) -> Vec<Gr
             };
             pipeline.spec().silver[dataset.index].each_flow().into_iter().map(of).collect()
         }
-        Layer::Gold => vec![GraphFlow { name, reads: reads(pipeline, dataset).iter().map(ToString::to_string).collect() }],
+        Layer::Gold => vec![GraphFlow {
+            name,
+            reads: pipeline.sources_of(dataset.layer, dataset.index).into_iter().map(ToString::to_string).collect(),
+        }],
     }
 }
 
@@ -285,7 +278,9 @@ fn outside(pipeline: &Pipeline, nodes: &[GraphNode], columns: impl Fn(&TableName
             }
             let (kind, columns) = match source {
                 LineageSource::Table(table) => (NodeKind::External, columns(table)),
-                LineageSource::Path(path) if path.contains("://") => (NodeKind::Stream, Vec::new()),
+                LineageSource::Path(path) if ["kafka://", "source://"].iter().any(|place| path.starts_with(place)) => {
+                    (NodeKind::Stream, Vec::new())
+                }
                 LineageSource::Path(_) => (NodeKind::Files, Vec::new()),
             };
             let how = match kind {
@@ -307,14 +302,4 @@ fn format_of(pipeline: &Pipeline, path: &str) -> String {
     };
     let format = pipeline.spec().feeds.iter().find_map(of);
     format.and_then(|format| format.as_str().map(|word| format!("{} files", word.replace('_', " ")))).unwrap_or_default()
-}
-
-/// Where a column comes from, in one line.
-fn origins(column: &ColumnLineage) -> String {
-    let of = |from: &ColumnSource| match from.manner {
-        Manner::Identity => format!("{}.{}", from.source, from.column),
-        Manner::Transformation => format!("f({}.{})", from.source, from.column),
-        Manner::Aggregation => format!("agg({}.{})", from.source, from.column),
-    };
-    column.from.iter().map(of).collect::<Vec<_>>().join(", ")
 }

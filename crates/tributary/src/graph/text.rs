@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Graph, GraphNode, NodeKind, origins};
+use super::{Graph, GraphNode, NodeKind};
 use crate::amounts::count;
+use crate::lineage::{ColumnLineage, ColumnSource, Manner};
 
 impl Graph {
     /// The graph as text: a paragraph a dataset with its flows and, column by column, what they come from.
@@ -63,4 +64,19 @@ pub(super) fn subtitle(node: &GraphNode) -> String {
         Some(run) => format!("{} · {}", node.how, run.status),
         None => node.how.clone(),
     }
+}
+
+/// Where a column comes from, in one line.
+fn origins(column: &ColumnLineage) -> String {
+    let of = |from: &ColumnSource| match from.manner {
+        Manner::Identity => format!("{}.{}", from.source, from.column),
+        Manner::Transformation => format!("f({}.{})", from.source, from.column),
+        Manner::Aggregation => format!("agg({}.{})", from.source, from.column),
+    };
+    column.from.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// A text as HTML has it, and labels of Mermaid, which are HTML too.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -17,5 +17,5 @@ pub use run::{JobDefinition, JobRun, PipelineDefinition, PipelineUpdate, RunEnd,
 /// The tables as they are made.
 pub(crate) fn specs() -> impl Iterator<Item = tributary_specs::TableSpec> {
     use tables::{JOB_RUNS, JOB_TASKS, JOBS, PIPELINES, TASK_RUNS, UPDATES};
-    [JOB_RUNS, TASK_RUNS, JOBS, JOB_TASKS, PIPELINES, UPDATES].into_iter().filter_map(|table| table.spec().ok())
+    [JOB_RUNS, TASK_RUNS, JOBS, JOB_TASKS, PIPELINES, UPDATES].into_iter().map(|table| table.spec())
 }

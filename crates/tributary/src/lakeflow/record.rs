@@ -1,21 +1,18 @@
 //! Appends the rows. The only step that reads and writes.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use futures::{FutureExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use tributary_lake::ReadOptions;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::arrow::json::{ArrayWriter, ReaderBuilder};
-use tributary_lake::datafusion::error::DataFusionError;
-use tributary_specs::Column;
+use tributary_lake::arrow::json::ArrayWriter;
 
-use super::rows::{self, Row};
+use super::rows;
 use super::run::JobRun;
-use super::tables::{JOB_RUNS, JOB_TASKS, JOBS, PIPELINES, TASK_RUNS, Table, UPDATES};
-use crate::{Error, Lake, system};
+use super::tables::{JOB_RUNS, JOB_TASKS, JOBS, PIPELINES, TASK_RUNS, UPDATES};
+use crate::system::{self, Row, SystemTable, of_arrow};
+use crate::{Error, Lake};
 
 /// Columns of a definition that are no part of it.
 const TIMES: [&str; 3] = ["change_time", "create_time", "delete_time"];
@@ -59,19 +56,20 @@ impl Lake {
     }
 }
 
-async fn append(system: &tributary_lake::Lake, table: &Table, rows: Vec<Row>) -> Result<(), Error> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let spec = table.spec()?;
-    let batch = batch(&spec.columns, &rows)?;
-    system::append(system, &spec, batch).await
+async fn append(system: &tributary_lake::Lake, table: &SystemTable, rows: Vec<Row>) -> Result<(), Error> {
+    system::append_rows(system, &table.spec(), &rows).await
 }
 
 /// Appends those definitions whose latest row says something else.
-async fn changed(system: &tributary_lake::Lake, table: &Table, keys: &[&str], rows: Vec<Row>, at: DateTime<Utc>) -> Result<(), Error> {
+async fn changed(
+    system: &tributary_lake::Lake,
+    table: &SystemTable,
+    keys: &[&str],
+    rows: Vec<Row>,
+    at: DateTime<Utc>,
+) -> Result<(), Error> {
     let known = all(system, table).await?;
-    let spec = table.spec()?;
+    let spec = table.spec();
     let mut new = Vec::new();
     for mut row in rows {
         let same = known.iter().filter(|found| keys.iter().all(|key| found.get(*key) == row.get(*key)));
@@ -81,7 +79,7 @@ async fn changed(system: &tributary_lake::Lake, table: &Table, keys: &[&str], ro
         let plain = |row: &Row| -> Row {
             row.iter().filter(|(name, _)| !TIMES.contains(&name.as_str())).map(|(name, value)| (name.clone(), value.clone())).collect()
         };
-        let as_stored = objects(&batch(&spec.columns, std::slice::from_ref(&row))?)?;
+        let as_stored = objects(&system::batch(&spec.columns, std::slice::from_ref(&row))?)?;
         if let (Some(latest), Some(now)) = (of_key.last(), as_stored.first())
             && plain(latest) == plain(now)
         {
@@ -98,7 +96,7 @@ async fn changed(system: &tributary_lake::Lake, table: &Table, keys: &[&str], ro
 }
 
 /// Every row of a table; none where it is not there.
-async fn all(system: &tributary_lake::Lake, table: &Table) -> Result<Vec<Row>, Error> {
+async fn all(system: &tributary_lake::Lake, table: &SystemTable) -> Result<Vec<Row>, Error> {
     let Some(found) = system.table(&table.table_name()).await? else { return Ok(Vec::new()) };
     let batches: Vec<RecordBatch> = found.read(ReadOptions::default()).await?.try_collect().await.map_err(tributary_lake::Error::from)?;
     let mut rows = Vec::new();
@@ -108,14 +106,6 @@ async fn all(system: &tributary_lake::Lake, table: &Table) -> Result<Vec<Row>, E
     Ok(rows)
 }
 
-/// Objects as rows of these columns.
-fn batch(columns: &[Column], rows: &[Row]) -> Result<RecordBatch, Error> {
-    let schema = Arc::new(Column::all_to_arrow(columns));
-    let mut decoder = ReaderBuilder::new(Arc::clone(&schema)).with_batch_size(rows.len().max(1)).build_decoder().map_err(of_arrow)?;
-    decoder.serialize(rows).map_err(of_arrow)?;
-    Ok(decoder.flush().map_err(of_arrow)?.unwrap_or_else(|| RecordBatch::new_empty(schema)))
-}
-
 /// Rows as objects, nulls left out.
 fn objects(batch: &RecordBatch) -> Result<Vec<Row>, Error> {
     let mut writer = ArrayWriter::new(Vec::new());
@@ -123,8 +113,4 @@ fn objects(batch: &RecordBatch) -> Result<Vec<Row>, Error> {
     let text = writer.into_inner();
     let unreadable = |error: serde_json::Error| of_arrow(ArrowError::JsonError(error.to_string()));
     if text.is_empty() { Ok(Vec::new()) } else { serde_json::from_slice(&text).map_err(unreadable) }
-}
-
-fn of_arrow(error: ArrowError) -> Error {
-    Error::Lake(tributary_lake::Error::from(DataFusionError::from(error)))
 }

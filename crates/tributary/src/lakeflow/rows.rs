@@ -1,12 +1,10 @@
 //! A run as rows of the tables, each an object by column. Pure.
 
 use chrono::{DateTime, DurationRound as _, SecondsFormat, TimeDelta, Utc};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::run::{JobDefinition, JobRun, PipelineDefinition, PipelineUpdate, TaskRun};
-
-/// A row: its values by column; what is left out is null.
-pub(super) type Row = Map<String, Value>;
+use crate::system::Row;
 
 /// There is one account and one workspace.
 const PLACE: &str = "0";

@@ -1,11 +1,10 @@
 //! The tables, as the platform has them and with three columns more that people's queries ask for.
 
-use tributary_specs::{Column, TableName, TableSpec};
-
-use crate::Error;
+use crate::system::SystemTable;
 
 /// `lakeflow.job_run_timeline`.
-pub(super) const JOB_RUNS: Table = Table {
+pub(super) const JOB_RUNS: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "job_run_timeline",
     comment: "Runs of jobs, a row for each clock hour; job_name, start_time and end_time are of the whole run and not the platform's",
     columns: &[
@@ -38,7 +37,8 @@ pub(super) const JOB_RUNS: Table = Table {
 };
 
 /// `lakeflow.job_task_run_timeline`.
-pub(super) const TASK_RUNS: Table = Table {
+pub(super) const TASK_RUNS: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "job_task_run_timeline",
     comment: "Attempts of tasks, a row for each clock hour",
     columns: &[
@@ -64,7 +64,8 @@ pub(super) const TASK_RUNS: Table = Table {
 };
 
 /// `lakeflow.jobs`.
-pub(super) const JOBS: Table = Table {
+pub(super) const JOBS: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "jobs",
     comment: "Jobs, a row for each change that a run met",
     columns: &[
@@ -91,7 +92,8 @@ pub(super) const JOBS: Table = Table {
 };
 
 /// `lakeflow.job_tasks`.
-pub(super) const JOB_TASKS: Table = Table {
+pub(super) const JOB_TASKS: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "job_tasks",
     comment: "Tasks of jobs, a row for each change that a run met",
     columns: &[
@@ -108,7 +110,8 @@ pub(super) const JOB_TASKS: Table = Table {
 };
 
 /// `lakeflow.pipelines`.
-pub(super) const PIPELINES: Table = Table {
+pub(super) const PIPELINES: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "pipelines",
     comment: "Pipelines, a row for each change that a run met",
     columns: &[
@@ -129,7 +132,8 @@ pub(super) const PIPELINES: Table = Table {
 };
 
 /// `lakeflow.pipeline_update_timeline`.
-pub(super) const UPDATES: Table = Table {
+pub(super) const UPDATES: SystemTable = SystemTable {
+    schema: "lakeflow",
     name: "pipeline_update_timeline",
     comment: "Updates of pipelines, a row for each clock hour",
     columns: &[
@@ -154,46 +158,3 @@ pub(super) const UPDATES: Table = Table {
 
 const COMPUTE: &str = "array<struct<type:string,cluster_id:string,warehouse_id:string>>";
 const HEALTH: &str = "array<struct<metric:string,operator:string,value:bigint>>";
-
-/// A table of the schema `lakeflow`.
-pub(super) struct Table {
-    pub name: &'static str,
-    comment: &'static str,
-    /// Names and types, as DDL has them.
-    columns: &'static [(&'static str, &'static str)],
-}
-
-impl Table {
-    pub fn table_name(&self) -> TableName {
-        TableName::new("lakeflow", self.name)
-    }
-
-    /// As it is made.
-    pub fn spec(&self) -> Result<TableSpec, Error> {
-        let column = |(name, data_type): &(&str, &str)| {
-            let data_type =
-                data_type.parse().map_err(|source| Error::Lake(tributary_lake::Error::from(unreadable(self.name, name, &source))))?;
-            Ok::<Column, Error>(Column::new(*name, data_type))
-        };
-        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-        let mut spec = TableSpec::new(self.table_name(), columns);
-        spec.comment = Some(self.comment.to_owned());
-        Ok(spec)
-    }
-}
-
-fn unreadable(table: &str, column: &str, reason: &dyn std::fmt::Display) -> tributary_lake::datafusion::error::DataFusionError {
-    tributary_lake::datafusion::error::DataFusionError::Internal(format!("type of {table}.{column}: {reason}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_type_of_every_table_is_one() {
-        for table in [JOB_RUNS, TASK_RUNS, JOBS, JOB_TASKS, PIPELINES, UPDATES] {
-            assert_eq!(table.spec().unwrap().columns.len(), table.columns.len());
-        }
-    }
-}

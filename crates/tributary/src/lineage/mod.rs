@@ -128,7 +128,7 @@ pub(crate) async fn of_dataset(
         Ok(found) => found.lineage(columns),
         Err(error) => {
             tracing::debug!(table = %dataset.table, error = &error as &dyn std::error::Error, "its columns could not be followed");
-            let sources = crate::forecast::reads(pipeline, dataset).into_iter();
+            let sources = pipeline.sources_of(dataset.layer, dataset.index).into_iter().cloned();
             Lineage { sources: sources.map(LineageSource::Table).collect(), columns: Vec::new() }
         }
     }
@@ -260,12 +260,7 @@ fn own_columns(
 
 /// Where the declared sequence comes from: its expressions see the query's outputs, and behind them the source's columns.
 fn sequence(lake: &Lake, pipeline: &Pipeline, spec: &SilverSpec, first: &TableName, schema: &Schema, found: &Found) -> Origins {
-    let context = lake.session();
-    tributary_spark_sql::prepare(&context);
-    for function in pipeline.functions() {
-        context.register_udf(function.as_ref().clone());
-    }
-    let own: Vec<String> = pipeline.functions().iter().map(|function| function.name().to_owned()).collect();
+    let (context, own) = query::context(lake, pipeline);
     let mut all = Origins::new();
     for text in &spec.sequence_by {
         let scope = DFSchema::try_from_qualified_schema("source", schema);

@@ -12,7 +12,6 @@ use tributary_specs::{Column, DataType, DatasetRef, DatasetReport, Layer, TableN
 use super::watch::Tables;
 use super::{Lineage, LineageSource, Manner, places};
 use crate::Pipeline;
-use crate::forecast::reads;
 
 /// Who says so: `producer` of every event, `_producer` of every facet.
 ///
@@ -145,7 +144,9 @@ fn job_facets(job: &Job<'_>) -> Value {
 fn inputs(job: &Job<'_>, event: &Event<'_>, tables: Option<&Tables>) -> Vec<Value> {
     let declared = || match job.dataset.layer {
         Layer::Bronze => places(&job.pipeline.spec().feeds[job.dataset.index]).into_iter().map(LineageSource::Path).collect(),
-        Layer::Silver | Layer::Gold => reads(job.pipeline, job.dataset).into_iter().map(LineageSource::Table).collect::<Vec<_>>(),
+        Layer::Silver | Layer::Gold => {
+            job.pipeline.sources_of(job.dataset.layer, job.dataset.index).into_iter().cloned().map(LineageSource::Table).collect::<Vec<_>>()
+        }
     };
     let sources = tables.map_or_else(declared, |tables| tables.lineage.sources.clone());
     let of = |source: &LineageSource| {
@@ -214,7 +215,11 @@ fn identity(lake: &Lake, source: &LineageSource) -> Map<String, Value> {
                 Some((brokers, topic)) => (format!("kafka://{brokers}"), topic.to_owned()),
                 None => ("kafka://".to_owned(), topic.to_owned()),
             },
-            Some((scheme, name)) => (format!("{scheme}://"), name.to_owned()),
+            Some(("source", name)) => ("source://".to_owned(), name.to_owned()),
+            Some((scheme, name)) => match url::Url::parse(path) {
+                Ok(url) => by_place(&url),
+                Err(_) => (format!("{scheme}://"), name.to_owned()),
+            },
             None => ("file".to_owned(), path.clone()),
         },
     };
@@ -223,10 +228,13 @@ fn identity(lake: &Lake, source: &LineageSource) -> Map<String, Value> {
 
 fn by_place(url: &url::Url) -> (String, String) {
     let path = url.path().trim_end_matches('/');
-    match (url.scheme(), url.host_str()) {
-        ("file", _) => ("file".to_owned(), path.to_owned()),
-        (scheme, host) => (format!("{scheme}://{}", host.unwrap_or_default()), path.trim_start_matches('/').to_owned()),
+    if url.scheme() == "file" {
+        return ("file".to_owned(), path.to_owned());
     }
+    // the container of a storage account stands where others have a user
+    let container = Some(url.username()).filter(|name| !name.is_empty()).map(|name| format!("{name}@")).unwrap_or_default();
+    let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    (format!("{}://{container}{host}", url.scheme()), path.trim_start_matches('/').to_owned())
 }
 
 /// The name that catalogues have for a table.

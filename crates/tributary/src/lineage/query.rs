@@ -35,15 +35,21 @@ pub(super) enum Query<'a> {
     Built(crate::Build),
 }
 
-/// Plans a query over the tables of `sources`.
-pub(super) async fn plan(lake: &Lake, pipeline: &Pipeline, query: Query<'_>, sources: &Schemas) -> Result<LogicalPlan, Unplanned> {
+/// What the pipeline's texts are read with, and the names of its own functions.
+pub(super) fn context(lake: &Lake, pipeline: &Pipeline) -> (SessionContext, Vec<String>) {
     let context = lake.session();
     tributary_spark_sql::prepare(&context);
     for function in pipeline.functions() {
         context.register_udf(function.as_ref().clone());
     }
+    (context, pipeline.functions().iter().map(|function| function.name().to_owned()).collect())
+}
+
+/// Plans a query over the tables of `sources`.
+pub(super) async fn plan(lake: &Lake, pipeline: &Pipeline, query: Query<'_>, sources: &Schemas) -> Result<LogicalPlan, Unplanned> {
+    let (context, own) = context(lake, pipeline);
     match query {
-        Query::Text(text) => plan_text(lake, pipeline, &context, text, sources).await,
+        Query::Text(text) => plan_text(lake, &context, &own, text, sources).await,
         Query::Built(build) => {
             let mut frames = BTreeMap::new();
             for (name, schema) in sources {
@@ -56,13 +62,7 @@ pub(super) async fn plan(lake: &Lake, pipeline: &Pipeline, query: Query<'_>, sou
     }
 }
 
-async fn plan_text(
-    lake: &Lake,
-    pipeline: &Pipeline,
-    context: &SessionContext,
-    text: &str,
-    sources: &Schemas,
-) -> Result<LogicalPlan, Unplanned> {
+async fn plan_text(lake: &Lake, context: &SessionContext, own: &[String], text: &str, sources: &Schemas) -> Result<LogicalPlan, Unplanned> {
     let text = Text::query(text)?;
     let catalogue = &lake.options().catalogue;
     let names: Vec<TableName> = sources.keys().cloned().collect();
@@ -77,9 +77,8 @@ async fn plan_text(
         };
         tables.put(used.clone(), source);
     }
-    let own: Vec<String> = pipeline.functions().iter().map(|function| function.name().to_owned()).collect();
     let state = context.state();
-    Ok(text.plan(context, &state, &tables, &own).await?)
+    Ok(text.plan(context, &state, &tables, own).await?)
 }
 
 fn empty(schema: &SchemaRef) -> Arc<dyn TableProvider> {

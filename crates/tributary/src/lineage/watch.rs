@@ -151,9 +151,9 @@ impl Watch {
         }
         let target = self.lake.table(&dataset.table).await?;
         let mut sources = BTreeMap::new();
-        for source in crate::forecast::reads(&self.pipeline, dataset) {
-            if let Some(table) = self.lake.table(&source).await? {
-                sources.insert(source, table);
+        for source in self.pipeline.sources_of(dataset.layer, dataset.index) {
+            if let Some(table) = self.lake.table(source).await? {
+                sources.insert(source.clone(), table);
             }
         }
         let schemas: BTreeMap<TableName, SchemaRef> = sources.iter().map(|(name, table)| (name.clone(), table.schema())).collect();

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use tributary_bronze::FeedLook;
 
 use super::inputs::Inputs;
-use crate::definition::Definition;
-use crate::forecast::{Forecast, reads};
+use crate::definition::{Definition, hexadecimal};
+use crate::forecast::Forecast;
 use crate::{Lake, Pipeline, RunOptions};
 
 /// A table that is not there.
@@ -25,9 +25,9 @@ pub(super) fn of(lake: &Lake, pipeline: &Pipeline, options: &RunOptions, forecas
         let table = &foreseen.dataset.table;
         basis.insert(format!("table {catalogue}.{table}"), version(foreseen.table.as_ref().map(|table| table.version())));
         basis.insert(format!("definition of {table}"), Definition::of(pipeline, &foreseen.dataset).fingerprint());
-        for source in reads(pipeline, &foreseen.dataset) {
+        for source in pipeline.sources_of(foreseen.dataset.layer, foreseen.dataset.index) {
             let of_pipeline = names.get(&source.folded()).copied();
-            let found = of_pipeline.unwrap_or_else(|| forecast.external.get(&source).map(|table| table.version()));
+            let found = of_pipeline.unwrap_or_else(|| forecast.external.get(source).map(|table| table.version()));
             basis.insert(format!("table {catalogue}.{source}"), version(found));
         }
         if let Some(look) = inputs.feeds.get(&foreseen.dataset.index).filter(|_| foreseen.dataset.layer == tributary_specs::Layer::Bronze) {
@@ -43,8 +43,7 @@ fn files(look: &FeedLook) -> String {
     for file in &look.files {
         hash.update(format!("{}\n{}\n{}\n", file.name, file.size, file.modified_us));
     }
-    let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("{} due ({digest})", look.files.len())
+    format!("{} due ({})", look.files.len(), hexadecimal(&hash.finalize()[..8]))
 }
 
 /// What is otherwise now, a line each.

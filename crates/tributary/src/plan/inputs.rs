@@ -7,13 +7,10 @@ use tributary_lake::{DataFile, Table};
 use tributary_silver_merge::FlowLook;
 use tributary_specs::TableName;
 
-use super::PlannedInput;
+use super::{FileAmount, PlannedInput};
 use crate::past::{LastRun, last_runs};
 use crate::run::bronze_options;
 use crate::{Error, Lake, Pipeline, RunOptions};
-
-/// Positions in source tables.
-const SOURCE: &str = "tributary:source:";
 
 /// What the feeds that were chosen would find, and what is known of past runs.
 pub(super) struct Inputs {
@@ -33,54 +30,36 @@ impl Inputs {
         Ok(Self { feeds: looks.into_iter().map(|look| (look.index, look)).collect(), past })
     }
 
-    /// How many records so many bytes will be, going by the last run that read any.
+    /// How many records so many bytes will be, going by the last run, where that read any.
     pub fn rows_of_bytes(&self, table: &TableName, bytes: u64) -> Option<u64> {
         let last = self.past.get(&table.to_string())?;
-        let (rows, read) = (last.rows_in.filter(|rows| *rows > 0)?, last.bytes_read.filter(|read| *read > 0)?);
+        let (rows, read) = (last.run.rows_in.filter(|rows| *rows > 0)?, last.bytes_read.filter(|read| *read > 0)?);
         u64::try_from(u128::from(bytes) * u128::from(rows) / u128::from(read)).ok()
-    }
-
-    /// The version of a source that a table records.
-    pub async fn recorded(&self, table: Option<&Table>, source: &TableName) -> Result<Option<u64>, Error> {
-        recorded(table, source).await
     }
 }
 
-async fn recorded(table: Option<&Table>, source: &TableName) -> Result<Option<u64>, Error> {
-    let Some(table) = table else { return Ok(None) };
-    Ok(table.progress(&format!("{SOURCE}{source}")).await?.and_then(|version| u64::try_from(version).ok()))
+impl PlannedInput {
+    /// The same input, of which these files are new.
+    pub(super) fn holding(self, files: &[DataFile]) -> Self {
+        let FileAmount { files: number, bytes } = FileAmount::of(files);
+        Self { files: Some(number), bytes: Some(bytes), rows: files.iter().map(DataFile::live_rows).sum(), ..self }
+    }
 }
 
 /// What of its source a flow has not taken up; none where the source is not there.
 pub(super) async fn of_flow(lake: &Lake, flow: &FlowLook, starting: u64) -> Result<Option<PlannedInput>, Error> {
     let Some(table) = lake.inner().table(&flow.source).await? else { return Ok(None) };
     let from = flow.reached;
-    let mut input =
+    let input =
         PlannedInput { from: flow.source.to_string(), version_from: from, version_to: Some(table.version()), ..PlannedInput::default() };
-    if from < Some(table.version()) {
-        let after = from.or(starting.checked_sub(1));
-        // of a table whose rows change, or whose log no longer reaches back, the versions are all that can be told
-        if let Ok(files) = table.added(after, table.version()).await {
-            input.files = Some(files.len() as u64);
-            input.bytes = Some(files.iter().map(|file| file.size).sum());
-            input.rows = files.iter().map(DataFile::live_rows).sum();
-        }
+    if from >= Some(table.version()) {
+        return Ok(Some(input));
     }
-    Ok(Some(input))
-}
-
-/// All of a source table.
-pub(super) async fn whole(table: &Table, from: Option<u64>) -> Result<PlannedInput, Error> {
-    let files = table.files().await?;
-    Ok(PlannedInput {
-        from: table.name().to_string(),
-        files: Some(files.len() as u64),
-        bytes: Some(files.iter().map(|file| file.size).sum()),
-        rows: files.iter().map(DataFile::live_rows).sum(),
-        version_from: from,
-        version_to: Some(table.version()),
-        ..PlannedInput::default()
-    })
+    // of a table whose rows change, or whose log no longer reaches back, the versions are all that can be told
+    Ok(Some(match table.added(from.or(starting.checked_sub(1)), table.version()).await {
+        Ok(files) => input.holding(&files),
+        Err(_) => input,
+    }))
 }
 
 /// Rows of a table, where its statistics tell.

@@ -29,15 +29,8 @@ pub(super) async fn drain(run: &Run, phases: Vec<Vec<Work>>) -> Result<RunReport
         drain.phase(works).await;
     }
     let cancelled = run.options.cancel.is_cancelled() && drain.finished.len() < chosen;
-    let report = RunReport {
-        run_id: run.id.clone(),
-        pipeline: run.pipeline.spec().name.clone(),
-        started_at,
-        millis: millis(started.elapsed()),
-        cancelled,
-        unprotected: run.pipeline.unprotected().to_vec(),
-        datasets: drain.finished.into_iter().map(|finished| finished.report).collect(),
-    };
+    let datasets = drain.finished.into_iter().map(|finished| finished.report).collect();
+    let report = run.report(started_at, millis(started.elapsed()), cancelled, datasets);
     run.record(&report).await;
     report.datasets.iter().for_each(|dataset| run.lake.announce(dataset));
     Ok(report)

@@ -160,7 +160,7 @@ impl Stream {
         if self.unrecorded.values().any(|report| report.status != Status::NothingNew) {
             self.recording = true;
             let unrecorded = std::mem::take(&mut self.unrecorded);
-            let report = self.report(self.run.lake.inner().clock().now(), 0, unrecorded.into_values().collect());
+            let report = self.run.report(self.run.lake.inner().clock().now(), 0, false, unrecorded.into_values().collect());
             let run = Arc::clone(&self.run);
             self.tasks.spawn(async move {
                 run.record(&report).await;
@@ -327,7 +327,7 @@ impl Stream {
         }
         self.tasks.abort_all();
         let unrecorded = std::mem::take(&mut self.unrecorded).into_values().collect();
-        let last = self.report(self.run.lake.inner().clock().now(), 0, unrecorded);
+        let last = self.run.report(self.run.lake.inner().clock().now(), 0, false, unrecorded);
         if tokio::time::timeout(LAST_RECORD, self.run.record(&last)).await.is_err() {
             tracing::warn!("system.tributary.runs was not written in time");
         }
@@ -337,13 +337,7 @@ impl Stream {
                 || DatasetReport { table: table.to_string(), reason: "what it reads is not there yet".to_owned(), ..Default::default() };
             datasets.push(self.sums.remove(table).unwrap_or_else(never));
         }
-        self.report(self.started_at, millis(begun.elapsed()), datasets)
-    }
-
-    fn report(&self, started_at: DateTime<Utc>, millis: u64, datasets: Vec<DatasetReport>) -> RunReport {
-        let pipeline = self.run.pipeline.spec().name.clone();
-        let unprotected = self.run.pipeline.unprotected().to_vec();
-        RunReport { run_id: self.run.id.clone(), pipeline, started_at, millis, cancelled: false, unprotected, datasets }
+        self.run.report(self.started_at, millis(begun.elapsed()), false, datasets)
     }
 }
 

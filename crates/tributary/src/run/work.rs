@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, mpsc};
 use tributary_bronze::KafkaMode;
 use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
@@ -117,6 +118,13 @@ impl Run {
         reports.into_iter().map(told).collect()
     }
 
+    /// What became of these datasets, as the run reports it.
+    pub(super) fn report(&self, started_at: DateTime<Utc>, millis: u64, cancelled: bool, datasets: Vec<DatasetReport>) -> RunReport {
+        let pipeline = self.pipeline.spec().name.clone();
+        let unprotected = self.pipeline.unprotected().to_vec();
+        RunReport { run_id: self.id.clone(), pipeline, started_at, millis, cancelled, unprotected, datasets }
+    }
+
     /// Keeps what became of datasets in the system tables: counts, and where their rows come from.
     pub(super) async fn record(&self, report: &RunReport) {
         runs::record(self.lake.inner(), report).await;
@@ -163,8 +171,7 @@ impl Run {
 
     /// Whether a dataset is still to be built anew: once a run, however long that goes on.
     fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
-        let wanted = self.options.refreshes_in_full(table) && tributary_specs::reset_allowed(properties);
-        wanted && !self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).contains(table)
+        self.options.builds_anew(table, properties) && !self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).contains(table)
     }
 
     /// Passes on how many rows a dataset has taken up or made.

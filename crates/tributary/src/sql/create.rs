@@ -1,44 +1,30 @@
-//! What is created, and which statement is executed where.
+//! What is created.
 
-use futures::TryStreamExt;
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::{Commit, CommitOutcome, Lake, Operation, Reads, Table, WriterOptions};
-use tributary_spark_sql::{CreateFunction, CreateTable, Kind, Name, SqlFunction, Statement, expression};
+use tributary_lake::{Commit, Lake, Operation, Reads, Table};
+use tributary_spark_sql::{CreateFunction, CreateTable, Kind, Name, SqlFunction, expression};
 use tributary_specs::{Column, TableName, TableSpec};
 
 use super::functions::Kept;
 use super::session::kind_word;
 use super::spaces::{self, Mark};
-use super::{Error, Session, TextError, ddl, functions, keys};
+use super::{Error, Session, functions, insert, keys, masks};
 use crate::system;
-
-/// What was done, in words.
-pub(super) struct Created(pub String);
-
-/// Executes a statement that is no query and changes no rows.
-pub(super) async fn execute(session: &mut Session, statement: Statement) -> Result<Created, Error> {
-    match statement {
-        Statement::CreateSpace { kind, name, if_not_exists, comment } => session.create_space(kind, &name, if_not_exists, comment).await,
-        Statement::CreateTable(table) => session.create_table(*table).await,
-        Statement::CreateFunction(function) => session.create_function(function).await,
-        Statement::Drop { kind, name, if_exists } => session.drop_named(kind, &name, if_exists).await,
-        Statement::Alter { table, alteration } => session.alter(&table, alteration).await,
-        Statement::Comment { kind, name, text } => session.comment(kind, &name, text).await,
-        Statement::Grant(grant) => session.grant(grant).await,
-        Statement::Revoke(grant) => session.revoke(grant).await,
-        _ => Err(TextError::Syntax { reason: "this statement is executed elsewhere".to_owned() }.into()),
-    }
-    .map(Created)
-}
 
 impl Session {
     pub(super) fn mark(&self, comment: Option<String>) -> Mark {
         let created_at = self.lake.inner().clock().now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
-        Mark { created_at, created_by: self.options.user.clone(), comment }
+        Mark { created_at: Some(created_at), created_by: self.options.user.clone(), comment }
     }
 
-    async fn create_space(&mut self, kind: Kind, name: &Name, if_not_exists: bool, comment: Option<String>) -> Result<String, Error> {
+    pub(super) async fn create_space(
+        &mut self,
+        kind: Kind,
+        name: &Name,
+        if_not_exists: bool,
+        comment: Option<String>,
+    ) -> Result<String, Error> {
         let mark = self.mark(comment);
         let (full, made) = match kind {
             Kind::Catalogue => {
@@ -49,7 +35,7 @@ impl Session {
                 match self.catalogues.find_catalogue(called).await? {
                     // the lake's own catalogue is there without a mark, and may get one
                     Some(found) if found.options().catalogue != self.lake.inner().options().catalogue => (called.clone(), false),
-                    _ => (called.clone(), spaces::create_catalogue(self.lake.inner(), called, &mark).await?),
+                    _ => (called.clone(), spaces::catalogue_space(self.lake.inner(), called)?.create(&mark).await?),
                 }
             }
             _ => {
@@ -59,7 +45,7 @@ impl Session {
                 refuse_system(&lake, &schema)?;
                 let there = spaces::schemas(&lake).await?.iter().any(|known| known.eq_ignore_ascii_case(&schema));
                 let full = format!("{}.{schema}", lake.options().catalogue);
-                (full, !there && spaces::create_schema(&lake, &schema, &mark).await?)
+                (full, !there && spaces::schema_space(&lake, &schema)?.create(&mark).await?)
             }
         };
         let kind = kind_word(kind);
@@ -70,7 +56,7 @@ impl Session {
         }
     }
 
-    async fn create_table(&mut self, table: CreateTable) -> Result<String, Error> {
+    pub(super) async fn create_table(&mut self, table: CreateTable) -> Result<String, Error> {
         let (catalogue, name) = self.catalogues.place_of(&table.name, "table")?;
         check_part(&name.name, "table")?;
         let schema = Name { parts: vec![catalogue, name.schema.clone()], span: table.name.span };
@@ -78,11 +64,6 @@ impl Session {
         refuse_system(&lake, &schema)?;
         let name = TableName::new(schema, name.name);
         let full = format!("{}.{name}", lake.options().catalogue);
-        if let Some((clause, _)) = table.unprotected.first()
-            && !self.options.accept_unprotected
-        {
-            return Err(Error::Unprotected { table: full, clause: clause.clone() });
-        }
         if lake.tables().await?.iter().any(|known| known.same_without_case(&name)) {
             return match table.if_not_exists {
                 true => Ok(format!("table {full} is there already")),
@@ -103,6 +84,10 @@ impl Session {
             }
         };
         self.check_defaults(&full, &spec.columns).await?;
+        let mut masks = Vec::new();
+        for clause in table.masks {
+            masks.push(self.mask_of(&lake, &name, &spec.columns, clause).await?);
+        }
         spec.partition_by = spelled(&spec.columns, table.partition_by);
         spec.cluster_by = spelled(&spec.columns, table.cluster_by);
         spec.checks = table.checks;
@@ -111,22 +96,26 @@ impl Session {
         spec.properties = table.properties;
         spec.properties.extend(keys::properties(&name.name, &table.keys));
         let made = lake.create(&spec).await?;
-        for (clause, _) in &table.unprotected {
-            tracing::warn!(table = full, clause, "not enforced: every reader sees the data as it is");
-        }
+        let mut done = format!("table {full} created");
         if let Some(frame) = rows {
             let written = write(&made, frame).await?;
-            return Ok(format!("table {full} created with {written} rows"));
+            done.push_str(&format!(" with {written} rows"));
         }
-        Ok(format!("table {full} created"))
+        for mask in &masks {
+            done.push_str(&format!("; {} recorded, NOT ENFORCED: every reader sees the data as it is", mask.clause()));
+        }
+        if !masks.is_empty() {
+            masks::append(self.lake.inner(), &masks).await?;
+        }
+        Ok(done)
     }
 
     /// Defaults are read when the table is made, not when the first row needs them.
     pub(super) async fn check_defaults(&self, table: &str, columns: &[Column]) -> Result<(), Error> {
-        let (context, own) = self.context().await?;
+        let planner = self.planner().await?;
         for column in columns {
             let Some(default) = &column.default else { continue };
-            expression(&context.state(), default, None, &DFSchema::empty(), &own).map_err(|error| Error::Columns {
+            expression(&planner.state, default, None, &DFSchema::empty(), &planner.own).map_err(|error| Error::Columns {
                 table: table.to_owned(),
                 reason: format!("the default of `{}`: {error}", column.name),
             })?;
@@ -134,22 +123,16 @@ impl Session {
         Ok(())
     }
 
-    async fn create_function(&mut self, made: CreateFunction) -> Result<String, Error> {
+    pub(super) async fn create_function(&mut self, made: CreateFunction) -> Result<String, Error> {
         let (catalogue, place) = self.catalogues.place_of(&made.name, "function")?;
         check_part(&place.name, "function")?;
-        let schema = Name { parts: vec![catalogue, place.schema], span: made.name.span };
-        let (lake, schema) = match self.catalogues.schema_named(&schema).await {
-            Ok(found) => found,
-            // A schema that only functions are in comes with its first one.
-            Err(Error::Missing { kind: "schema", .. }) => {
-                let (catalogue, schema) = self.catalogues.schema_of(&schema)?;
-                let lake = self.catalogues.catalogue_named(&catalogue).await?;
-                spaces::create_schema(&lake, &schema, &self.mark(None)).await?;
-                (lake, schema)
-            }
-            Err(error) => return Err(error),
-        };
-        refuse_system(&lake, &schema)?;
+        check_part(&place.schema, "schema")?;
+        let lake = self.catalogues.catalogue_named(&catalogue).await?;
+        refuse_system(&lake, &place.schema)?;
+        let known = spaces::schemas(&lake).await?.into_iter().find(|known| known.eq_ignore_ascii_case(&place.schema));
+        // A schema that only functions are in comes with its first one.
+        let is_first = known.is_none();
+        let schema = known.unwrap_or(place.schema);
         let names = [lake.options().catalogue.clone(), schema, place.name];
         let full = names.join(".");
         let known = functions::load(self.lake.inner()).await?;
@@ -179,15 +162,16 @@ impl Session {
             }
             return Ok(format!("function {full} replaced"));
         }
+        if is_first {
+            spaces::schema_space(&lake, &function.names[1])?.create(&self.mark(None)).await?;
+        }
         functions::append(self.lake.inner(), &Kept { function, comment, created_by: self.options.user.clone() }).await?;
         Ok(format!("function {full} created"))
     }
 
     pub(super) async fn delete_function(&mut self, names: &[String; 3]) -> Result<(), Error> {
-        let [catalogue, schema, name] = names.each_ref().map(|part| ddl::literal(part));
-        let text =
-            format!("DELETE FROM system.tributary.functions WHERE catalogue = {catalogue} AND `schema` = {schema} AND name = {name}");
-        Box::pin(self.on_system(&text)).await
+        let [catalogue, schema, name] = names.each_ref().map(|part| Some(part.as_str()));
+        self.on_system(&functions::TABLE.deletion(&[("catalogue", catalogue), ("schema", schema), ("name", name)])).await
     }
 }
 
@@ -224,19 +208,13 @@ fn spelled(columns: &[Column], names: Vec<String>) -> Vec<String> {
 
 /// Writes the rows of `CREATE TABLE … AS`.
 async fn write(table: &Table, frame: DataFrame) -> Result<u64, Error> {
-    let mut rows = frame.execute_stream().await.map_err(Error::run)?;
-    let mut writer = table.writer(WriterOptions::default())?;
-    let mut count = 0;
-    while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
-        count += batch.num_rows() as u64;
-        writer.write(&batch).await?;
+    let (adds, count) = insert::write(table, frame).await?;
+    if adds.is_empty() {
+        return Ok(count);
     }
-    let adds = writer.finish().await?;
-    if !adds.is_empty() {
-        let commit = Commit { operation: Operation::Write, adds, reads: Reads::BlindAppend, ..Commit::default() };
-        if let CommitOutcome::Conflicted(conflict) = table.commit(commit).await? {
-            return Err(Error::Contended { table: table.name().to_string(), attempts: 1, conflict: conflict.to_string() });
-        }
+    let commit = Commit { operation: Operation::Write, adds, reads: Reads::BlindAppend, ..Commit::default() };
+    match super::lost(&table.commit(commit).await?) {
+        None => Ok(count),
+        Some(conflict) => Err(Error::Contended { table: table.name().to_string(), attempts: 1, conflict }),
     }
-    Ok(count)
 }

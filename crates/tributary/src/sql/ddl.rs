@@ -60,6 +60,7 @@ pub(super) fn definition_of(table: &tributary_lake::Table) -> String {
         partition_by: table.partition_columns().to_vec(),
         cluster_by: table.cluster_columns().to_vec(),
         checks: table.checks().to_vec(),
+        comment: table.comment().map(str::to_owned),
         properties: table.properties().clone(),
         ..TableSpec::new(table.name().clone(), table.columns().to_vec())
     };

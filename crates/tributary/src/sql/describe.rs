@@ -1,13 +1,15 @@
 //! `DESCRIBE` and `SHOW`.
 
-use tributary_lake::Table;
+use chrono::{DateTime, Utc};
 use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::datafusion::prelude::DataFrame;
+use tributary_lake::{CommitEntry, Table};
 use tributary_spark_sql::{Described, Kind, Name, Shown, type_name};
-use tributary_specs::Column;
+use tributary_specs::{Column, DataType};
 
 use super::listing::{Cell, Listing, Of, is_like};
 use super::open::Catalogues;
-use super::{Error, ddl, functions, information, masks, spaces};
+use super::{Error, Session, TextError, ddl, functions, information, masks, spaces};
 
 /// What a SHOW lists.
 pub(super) async fn show(catalogues: &mut Catalogues, shown: Shown) -> Result<RecordBatch, Error> {
@@ -37,8 +39,8 @@ pub(super) async fn show(catalogues: &mut Catalogues, shown: Shown) -> Result<Re
                 None => (catalogues.catalogue_named(&catalogues.catalogue.clone()).await?, None),
             };
             let mut listing = Listing::new(&[("database", Of::Text), ("tableName", Of::Text), ("isTemporary", Of::Truth)]);
-            for table in lake.tables().await? {
-                let asked = schema.as_ref().map_or(!table.schema.starts_with('_'), |schema| *schema == table.schema);
+            for table in spaces::tables(&lake).await? {
+                let asked = schema.as_ref().is_none_or(|schema| *schema == table.schema);
                 if asked && is_like(&table.name, like.as_deref()) {
                     listing.push([table.schema.into(), table.name.into(), Cell::Truth(false)]);
                 }
@@ -92,7 +94,8 @@ pub(super) async fn show(catalogues: &mut Catalogues, shown: Shown) -> Result<Re
 
 async fn partitions(table: &Table) -> Result<RecordBatch, Error> {
     if table.partition_columns().is_empty() {
-        return Err(Error::Columns { table: table.name().to_string(), reason: "it is not partitioned".to_owned() });
+        let what = "SHOW PARTITIONS of a table without partitions".to_owned();
+        return Err(TextError::Refused { what, hint: None, span: None }.into());
     }
     let mut rows: Vec<Vec<Option<String>>> = Vec::new();
     for file in table.files().await? {
@@ -109,8 +112,9 @@ async fn partitions(table: &Table) -> Result<RecordBatch, Error> {
     listing.batch()
 }
 
-/// What a DESCRIBE of anything but a query tells.
-pub(super) async fn describe(catalogues: &mut Catalogues, described: Described) -> Result<RecordBatch, Error> {
+/// What a DESCRIBE tells.
+pub(super) async fn describe(session: &mut Session, described: Described) -> Result<RecordBatch, Error> {
+    let catalogues = &mut session.catalogues;
     match described {
         Described::Table { name, extended } => table(catalogues, &name, extended).await,
         Described::Detail(name) => detail(&catalogues.table_named(&name).await?).await,
@@ -118,34 +122,35 @@ pub(super) async fn describe(catalogues: &mut Catalogues, described: Described) 
         Described::Other { kind: Kind::Catalogue, name } => {
             let lake = catalogues.catalogue_named(&name.to_string()).await?;
             let called = lake.options().catalogue.clone();
-            let mark = spaces::catalogue_mark(&lake, &called).await?.unwrap_or_default();
-            space(&[
-                ("Catalog Name", Some(called)),
-                ("Comment", mark.comment),
-                ("Owner", mark.created_by),
-                ("Created At", mark_time(mark.created_at)),
-            ])
+            let mark = spaces::catalogue_space(&lake, &called)?.mark().await?.unwrap_or_default();
+            space(&[("Catalog Name", Some(called)), ("Comment", mark.comment), ("Owner", mark.created_by), ("Created At", mark.created_at)])
         }
         Described::Other { kind: Kind::Schema, name } => {
             let (lake, schema) = catalogues.schema_named(&name).await?;
-            let mark = spaces::schema_mark(&lake, &schema).await?.unwrap_or_default();
+            let mark = spaces::schema_space(&lake, &schema)?.mark().await?.unwrap_or_default();
             let tables = lake.tables().await?.iter().filter(|table| table.schema == schema).count();
             space(&[
                 ("Catalog Name", Some(lake.options().catalogue.clone())),
                 ("Namespace Name", Some(schema)),
                 ("Comment", mark.comment),
                 ("Owner", mark.created_by),
-                ("Created At", mark_time(mark.created_at)),
+                ("Created At", mark.created_at),
                 ("Tables", Some(tables.to_string())),
             ])
         }
         Described::Other { name, .. } => function(catalogues, &name).await,
-        Described::Query(_) => Listing::texts(&["col_name", "data_type", "comment"]).batch(),
+        Described::Query(text) => query(&session.plan(*text).await?),
     }
 }
 
-fn mark_time(created_at: String) -> Option<String> {
-    (!created_at.is_empty()).then_some(created_at)
+fn query(rows: &DataFrame) -> Result<RecordBatch, Error> {
+    let mut listing = Listing::texts(&["col_name", "data_type", "comment"]);
+    for field in rows.schema().fields() {
+        let data_type = DataType::from_arrow(field.name(), field.data_type());
+        let written = data_type.map_or_else(|_| field.data_type().to_string(), |known| type_name(&known));
+        listing.push([field.name().clone().into(), written.to_lowercase().into(), None.into()]);
+    }
+    listing.batch()
 }
 
 fn space(rows: &[(&str, Option<String>)]) -> Result<RecordBatch, Error> {
@@ -226,6 +231,11 @@ async fn table(catalogues: &mut Catalogues, name: &Name, extended: bool) -> Resu
     listing.batch()
 }
 
+/// When a table was made, where its history still goes back to that.
+pub(super) fn created_at(history: &[CommitEntry]) -> Option<DateTime<Utc>> {
+    history.last().filter(|entry| entry.version == 0).map(|entry| entry.timestamp)
+}
+
 async fn detail(table: &Table) -> Result<RecordBatch, Error> {
     let files = table.files().await?;
     let history = table.history(None).await?;
@@ -252,7 +262,7 @@ async fn detail(table: &Table) -> Result<RecordBatch, Error> {
         format!("{}.{}", table.lake().options().catalogue, table.name()).into(),
         table.comment().map(str::to_owned).into(),
         table.lake().url(table.name())?.to_string().into(),
-        Cell::Instant(history.last().filter(|entry| entry.version == 0).map(|entry| entry.timestamp)),
+        Cell::Instant(created_at(&history)),
         Cell::Instant(history.first().map(|entry| entry.timestamp)),
         Cell::Texts(table.partition_columns().to_vec()),
         Cell::Texts(table.cluster_columns().to_vec()),

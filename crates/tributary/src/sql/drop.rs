@@ -6,7 +6,7 @@ use tributary_specs::TableName;
 use super::create::refuse_system;
 use super::grants::{self, Securable};
 use super::session::kind_word;
-use super::{Error, Session, TextError, functions, spaces};
+use super::{Error, Session, TextError, functions, masks, spaces};
 use crate::system;
 
 impl Session {
@@ -42,7 +42,7 @@ impl Session {
         if let Some(schema) = spaces::schemas(&lake).await?.first() {
             return Err(Error::NotEmpty { kind: "catalogue", name: called, holds: schema.clone() });
         }
-        spaces::drop_catalogue(self.lake.inner(), &called).await?;
+        spaces::catalogue_space(self.lake.inner(), &called)?.remove().await?;
         self.catalogues.forget(&called);
         self.forget_grants(&Securable::Catalogue(called.clone())).await?;
         Ok(format!("catalogue {called} dropped"))
@@ -58,7 +58,7 @@ impl Session {
         if let Some(holds) = table.or_else(|| function.map(|made| made.function.full_name())) {
             return Err(Error::NotEmpty { kind: "schema", name: full, holds });
         }
-        spaces::drop_schema(&lake, &schema).await?;
+        spaces::schema_space(&lake, &schema)?.remove().await?;
         self.forget_grants(&Securable::Schema(catalogue, schema)).await?;
         Ok(format!("schema {full} dropped"))
     }
@@ -74,16 +74,15 @@ impl Session {
             return Err(Error::Destroy { table: full });
         }
         // The schema stays, also when this was its last table.
-        if spaces::schema_mark(table.lake(), &table.name().schema).await?.is_none() {
-            spaces::create_schema(table.lake(), &table.name().schema, &self.mark(None)).await?;
-        }
+        spaces::schema_space(table.lake(), &table.name().schema)?.create(&self.mark(None)).await?;
         spaces::delete_table(table.lake(), table.name()).await?;
         let TableName { schema, name } = table.name().clone();
+        self.on_system(&masks::deletion_of_table(&catalogue, table.name())).await?;
         self.forget_grants(&Securable::Table(catalogue, schema, name)).await?;
         Ok(format!("table {full} dropped"))
     }
 
-    pub(super) async fn forget_grants(&mut self, securable: &Securable) -> Result<(), Error> {
-        Box::pin(self.on_system(&grants::deletion(securable, None, &[]))).await
+    async fn forget_grants(&mut self, securable: &Securable) -> Result<(), Error> {
+        self.on_system(&grants::deletion(securable, None, &[])).await
     }
 }

@@ -40,7 +40,7 @@ pub(super) const TABLE: KeptTable = KeptTable {
 pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Kept>> {
     let mut found = Vec::new();
     for row in TABLE.rows(lake).await? {
-        let text = |name: &str| row.get(name).cloned().flatten();
+        let text = |name: &str| row.text(name);
         let parameters: Vec<(String, String)> = text("parameters").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let parameters: Option<Vec<Parameter>> =
             parameters.into_iter().map(|(name, written)| Some(Parameter { name, data_type: written.parse().ok()? })).collect();

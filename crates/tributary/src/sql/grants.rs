@@ -41,6 +41,13 @@ pub struct Granted {
     pub granted_by: Option<String>,
 }
 
+impl Granted {
+    /// Whether it is the same privilege, whoever gave it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.principal == other.principal && self.securable == other.securable && self.privilege == other.privilege
+    }
+}
+
 /// Something that privileges are given on; names as they are spelled.
 ///
 /// ```
@@ -188,7 +195,7 @@ pub(super) const TABLE: KeptTable = KeptTable {
 pub(crate) async fn load(lake: &Lake) -> Result<Vec<Granted>, Error> {
     let rows = TABLE.rows(lake).await?;
     let granted = rows.into_iter().filter_map(|row| {
-        let text = |name: &str| row.get(name).cloned().flatten();
+        let text = |name: &str| row.text(name);
         let catalogue = text("catalogue");
         let name: Option<TableName> = text("name").and_then(|name| name.parse().ok());
         let securable = match (text("securable_type")?.as_str(), catalogue) {
@@ -203,7 +210,7 @@ pub(crate) async fn load(lake: &Lake) -> Result<Vec<Granted>, Error> {
     });
     let mut granted: Vec<Granted> = granted.collect();
     granted.sort_by(|a, b| (&a.principal, &a.securable, &a.privilege).cmp(&(&b.principal, &b.securable, &b.privilege)));
-    granted.dedup_by(|a, b| a.principal == b.principal && a.securable == b.securable && a.privilege == b.privilege);
+    granted.dedup_by(|a, b| a.is_same(b));
     Ok(granted)
 }
 
@@ -226,19 +233,15 @@ pub(crate) async fn append(lake: &Lake, given: &[Granted]) -> Result<(), Error> 
 
 /// The statement that takes privileges back; none of `privileges` = all on the thing.
 pub(crate) fn deletion(securable: &Securable, principal: Option<&str>, privileges: &[&str]) -> String {
-    let literal = |text: &str| super::ddl::literal(text);
     let (catalogue, name) = securable.parts();
-    let equal = |column: &str, value: Option<&str>| match value {
-        Some(value) => format!("{column} = {}", literal(value)),
-        None => format!("{column} IS NULL"),
-    };
-    let mut conditions =
-        vec![equal("catalogue", catalogue), equal("name", name.as_deref()), equal("securable_type", Some(securable.kind()))];
-    conditions.extend(principal.map(|principal| equal("principal", Some(principal))));
-    if !privileges.is_empty() {
-        conditions.push(format!("privilege IN ({})", privileges.iter().map(|one| literal(one)).collect::<Vec<_>>().join(", ")));
+    let mut holding = vec![("catalogue", catalogue), ("name", name.as_deref()), ("securable_type", Some(securable.kind()))];
+    holding.extend(principal.map(|principal| ("principal", Some(principal))));
+    let all = TABLE.deletion(&holding);
+    if privileges.is_empty() {
+        return all;
     }
-    format!("DELETE FROM system.tributary.grants WHERE {}", conditions.join(" AND "))
+    let privileges: Vec<String> = privileges.iter().map(|one| super::ddl::literal(one)).collect();
+    format!("{all} AND privilege IN ({})", privileges.join(", "))
 }
 
 /// What of the grants holds on a thing: those on it, then those on what it is in.

@@ -5,9 +5,11 @@ use tributary_lake::arrow::array::RecordBatch;
 use tributary_spark_sql::type_name;
 use tributary_specs::{Column, DataType, TableName};
 
+use super::describe::created_at;
 use super::grants::{self, Securable};
 use super::listing::{Cell, Listing, Of};
 use super::open::Catalogues;
+use super::spaces::Mark;
 use super::{Error, functions, keys, masks, spaces};
 use crate::system;
 
@@ -49,10 +51,7 @@ pub(super) async fn rows(catalogues: &mut Catalogues, catalogue: &str, view: &st
             let mut listing = columns_of(view);
             for name in &names {
                 let lake = spaces::catalogue(&lake, name)?;
-                for table in lake.tables().await? {
-                    if table.schema.starts_with('_') {
-                        continue;
-                    }
+                for table in spaces::tables(&lake).await? {
                     match lake.table(&table).await {
                         Ok(Some(table)) => of_table(&mut listing, view, name, &table).await?,
                         Ok(None) => {}
@@ -140,15 +139,14 @@ async fn of_table(listing: &mut Listing, view: &str, catalogue: &str, table: &Ta
     let place = || [Cell::from(catalogue), Cell::from(schema.clone()), Cell::from(name.clone())];
     match view {
         "tables" => {
-            let history = table.history(Some(1)).await?;
-            let first = table.history(None).await?.last().filter(|entry| entry.version == 0).map(|entry| entry.timestamp);
+            let history = table.history(None).await?;
             let row = [
                 "MANAGED".into(),
                 if super::keeper(table).await?.is_none() { "YES" } else { "NO" }.into(),
                 "PRESERVE".into(),
                 Cell::Text(None),
                 table.comment().map(str::to_owned).into(),
-                Cell::Instant(first),
+                Cell::Instant(created_at(&history)),
                 Cell::Text(None),
                 Cell::Instant(history.first().map(|entry| entry.timestamp)),
                 history.first().and_then(|entry| entry.engine.clone()).into(),
@@ -241,17 +239,10 @@ fn of_column(at: usize, column: &Column, partition: Option<usize>) -> [Cell; 18]
 }
 
 async fn of_catalogues(lake: &tributary_lake::Lake, names: &[String]) -> Result<Listing, Error> {
-    let mut listing = Listing::new(&[
-        ("catalog_name", Of::Text),
-        ("catalog_owner", Of::Text),
-        ("comment", Of::Text),
-        ("created", Of::Text),
-        ("created_by", Of::Text),
-    ]);
+    let mut listing = Listing::texts(&["catalog_name", "catalog_owner", "comment", "created", "created_by"]);
     for name in names {
-        let mark = spaces::catalogue_mark(lake, name).await?.unwrap_or_default();
-        let created = (!mark.created_at.is_empty()).then(|| mark.created_at.clone());
-        listing.push([name.as_str().into(), mark.created_by.clone().into(), mark.comment.into(), created.into(), mark.created_by.into()]);
+        let Mark { created_at, created_by, comment } = spaces::catalogue_space(lake, name)?.mark().await?.unwrap_or_default();
+        listing.push([name.as_str().into(), created_by.clone().into(), comment.into(), created_at.into(), created_by.into()]);
     }
     Ok(listing)
 }
@@ -261,10 +252,9 @@ async fn schemata(lake: &tributary_lake::Lake, names: &[String]) -> Result<Listi
     for name in names {
         let lake = spaces::catalogue(lake, name)?;
         for schema in spaces::schemas(&lake).await?.into_iter().chain([SCHEMA.to_owned()]) {
-            let mark = spaces::schema_mark(&lake, &schema).await?.unwrap_or_default();
-            let created = (!mark.created_at.is_empty()).then(|| mark.created_at.clone());
-            let owner = mark.created_by.clone();
-            listing.push([name.as_str().into(), schema.into(), owner.into(), mark.comment.into(), created.into(), mark.created_by.into()]);
+            let Mark { created_at, created_by, comment } = spaces::schema_space(&lake, &schema)?.mark().await?.unwrap_or_default();
+            let owner = created_by.clone();
+            listing.push([name.as_str().into(), schema.into(), owner.into(), comment.into(), created_at.into(), created_by.into()]);
         }
     }
     Ok(listing)
@@ -347,9 +337,8 @@ async fn privileges(lake: &tributary_lake::Lake, names: &[String], view: &str) -
     for name in names {
         let lake = spaces::catalogue(lake, name)?;
         match view {
-            "table_privileges" => {
-                securables.extend(lake.tables().await?.into_iter().map(|table| Securable::Table(name.clone(), table.schema, table.name)))
-            }
+            "table_privileges" => securables
+                .extend(spaces::tables(&lake).await?.into_iter().map(|table| Securable::Table(name.clone(), table.schema, table.name))),
             "schema_privileges" => {
                 securables.extend(spaces::schemas(&lake).await?.into_iter().map(|schema| Securable::Schema(name.clone(), schema)));
             }

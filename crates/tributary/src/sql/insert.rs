@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use futures::TryStreamExt;
 use tributary_fault::nearest;
 use tributary_lake::datafusion::logical_expr::Expr;
-use tributary_lake::datafusion::prelude::{DataFrame, SessionContext, ident};
-use tributary_lake::{Commit, CommitOutcome, Operation, Reads, Table, WriterOptions};
+use tributary_lake::datafusion::prelude::{DataFrame, ident};
+use tributary_lake::{Commit, CommitOutcome, NewFile, Operation, Reads, Table, WriterOptions};
 use tributary_spark_sql::{Insert, Name, Tables, expression, type_name};
 use tributary_specs::Column;
 
+use super::session::Planner;
 use super::{Error, TextError as Text};
 
 /// One attempt; rows written, and the outcome of the commit, none where there was nothing to do.
@@ -20,8 +21,7 @@ pub(crate) async fn attempt(
     table: &Table,
     mut insert: Insert,
     tables: &Tables,
-    context: &SessionContext,
-    own: &[String],
+    planner: &Planner,
 ) -> Result<(u64, Option<CommitOutcome>), Error> {
     table.ensure_writable()?;
     let overwrite = insert.overwrite;
@@ -29,18 +29,8 @@ pub(crate) async fn attempt(
     let given: Vec<&Column> = listed.clone().unwrap_or_else(|| table.columns().iter().collect());
     let defaults: Vec<Option<String>> = given.iter().map(|column| column.default.clone()).collect();
     insert.put_defaults(&defaults)?;
-    let mut state = context.state();
-    state.execution_props_mut().query_execution_start_time = Some(table.lake().clock().now());
-    let plan = insert.source.plan(context, &state, tables, own).await?;
-    let frame = fitted(table, DataFrame::new(state, plan), listed, insert.by_name)?;
-    let mut rows = frame.execute_stream().await.map_err(Error::run)?;
-    let mut writer = table.writer(WriterOptions::default())?;
-    let mut count = 0;
-    while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
-        count += batch.num_rows() as u64;
-        writer.write(&batch).await?;
-    }
-    let adds = writer.finish().await?;
+    let rows = planner.rows(insert.source, tables).await?;
+    let (adds, count) = write(table, fitted(table, rows, listed, insert.by_name)?).await?;
     let removes = if overwrite { table.files().await? } else { Vec::new() };
     if adds.is_empty() && removes.is_empty() {
         return Ok((0, None));
@@ -54,6 +44,18 @@ pub(crate) async fn attempt(
         ..Commit::default()
     };
     Ok((count, Some(table.commit(commit).await?)))
+}
+
+/// Writes rows into files, in no commit yet; how many they are.
+pub(super) async fn write(table: &Table, rows: DataFrame) -> Result<(Vec<NewFile>, u64), Error> {
+    let mut rows = rows.execute_stream().await.map_err(Error::run)?;
+    let mut writer = table.writer(WriterOptions::default())?;
+    let mut count = 0;
+    while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
+        count += batch.num_rows() as u64;
+        writer.write(&batch).await?;
+    }
+    Ok((writer.finish().await?, count))
 }
 
 /// The columns that a list names.

@@ -6,10 +6,11 @@ use futures::TryStreamExt;
 use tributary_lake::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tributary_lake::datafusion::error::DataFusionError;
 use tributary_lake::{Lake, ReadOptions, Result, Table};
+use tributary_spark_sql::quoted_name;
 use tributary_specs::{Column, DataType, TableName, TableSpec};
 
-use super::Error;
 use super::listing::{Cell, Listing, Of};
+use super::{Error, ddl};
 use crate::system;
 
 /// Such a table as it is declared.
@@ -18,6 +19,16 @@ pub(crate) struct KeptTable {
     pub name: &'static str,
     pub comment: &'static str,
     pub columns: &'static [(&'static str, Of)],
+}
+
+/// A row of one: what is not null, by column.
+#[derive(Debug)]
+pub(crate) struct KeptRow(BTreeMap<String, String>);
+
+impl KeptRow {
+    pub(crate) fn text(&self, column: &str) -> Option<String> {
+        self.0.get(column).cloned()
+    }
 }
 
 impl KeptTable {
@@ -29,10 +40,10 @@ impl KeptTable {
         spec
     }
 
-    /// Its rows, none where nothing was written yet: of each its columns by name, null as none.
-    pub(crate) async fn rows(&self, lake: &Lake) -> Result<Vec<BTreeMap<String, Option<String>>>> {
+    /// Its rows, none where nothing was written yet.
+    pub(crate) async fn rows(&self, lake: &Lake) -> Result<Vec<KeptRow>> {
         match system::catalogue(lake)?.table(&TableName::new("tributary", self.name)).await? {
-            Some(table) => texts(&table).await,
+            Some(table) => rows_of(&table).await,
             None => Ok(Vec::new()),
         }
     }
@@ -43,6 +54,15 @@ impl KeptTable {
         rows.into_iter().for_each(|row| listing.push(row));
         system::append(&system::catalogue(lake)?, &self.spec(), listing.batch()?).await?;
         Ok(())
+    }
+
+    /// The statement that takes the rows away that hold these values, none being null.
+    pub(crate) fn deletion(&self, holding: &[(&str, Option<&str>)]) -> String {
+        let equal = |(column, value): &(&str, Option<&str>)| match value {
+            Some(value) => format!("{} = {}", quoted_name(column), ddl::literal(value)),
+            None => format!("{} IS NULL", quoted_name(column)),
+        };
+        format!("DELETE FROM system.tributary.{} WHERE {}", self.name, holding.iter().map(equal).collect::<Vec<_>>().join(" AND "))
     }
 }
 
@@ -57,7 +77,7 @@ fn data_type(of: Of) -> DataType {
     }
 }
 
-async fn texts(table: &Table) -> Result<Vec<BTreeMap<String, Option<String>>>> {
+async fn rows_of(table: &Table) -> Result<Vec<KeptRow>> {
     let mut stream = table.read(ReadOptions::default()).await?;
     let mut rows = Vec::new();
     while let Some(batch) = stream.try_next().await.map_err(tributary_lake::Error::from)? {
@@ -71,8 +91,8 @@ async fn texts(table: &Table) -> Result<Vec<BTreeMap<String, Option<String>>>> {
             .collect::<std::result::Result<Vec<_>, _>>();
         let columns = columns.map_err(failed)?;
         for row in 0..batch.num_rows() {
-            let value = |at: usize| (!batch.column(at).is_null(row)).then(|| columns[at].value(row).to_string());
-            rows.push(schema.fields().iter().enumerate().map(|(at, field)| (field.name().clone(), value(at))).collect());
+            let there = schema.fields().iter().enumerate().filter(|(at, _)| !batch.column(*at).is_null(row));
+            rows.push(KeptRow(there.map(|(at, field)| (field.name().clone(), columns[at].value(row).to_string())).collect()));
         }
     }
     Ok(rows)

@@ -6,9 +6,9 @@
 use tributary_lake::Lake;
 use tributary_specs::TableName;
 
-use super::kept::KeptTable;
+use super::Error;
+use super::kept::{KeptRow, KeptTable};
 use super::listing::{Cell, Listing, Of};
-use super::{Error, ddl};
 
 /// A mask of a column, or a filter of a table's rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,14 @@ pub(crate) struct Mask {
 impl Mask {
     /// The clause and its table, as people are told it.
     pub(crate) fn in_words(&self) -> String {
-        let Self { catalogue, table, function, .. } = self;
+        format!("{} on `{}.{}`", self.clause(), self.catalogue, self.table)
+    }
+
+    /// The clause.
+    pub(super) fn clause(&self) -> String {
         match &self.column {
-            Some(column) => format!("MASK {function} of `{column}` on `{catalogue}.{table}`"),
-            None => format!("ROW FILTER {function} on `{catalogue}.{table}`"),
+            Some(column) => format!("MASK {} of `{column}`", self.function),
+            None => format!("ROW FILTER {}", self.function),
         }
     }
 }
@@ -53,8 +57,8 @@ pub(super) const TABLE: KeptTable = KeptTable {
 /// Every mask and filter.
 pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Mask>> {
     let rows = TABLE.rows(lake).await?;
-    let mask = |row: std::collections::BTreeMap<String, Option<String>>| {
-        let text = |name: &str| row.get(name).cloned().flatten();
+    let mask = |row: KeptRow| {
+        let text = |name: &str| row.text(name);
         Some(Mask {
             catalogue: text("catalogue")?,
             table: TableName::new(text("schema")?, text("name")?),
@@ -67,32 +71,31 @@ pub(crate) async fn load(lake: &Lake) -> tributary_lake::Result<Vec<Mask>> {
     Ok(rows.into_iter().filter_map(mask).collect())
 }
 
-pub(crate) async fn append(lake: &Lake, mask: &Mask) -> Result<(), Error> {
-    let row = [
-        mask.catalogue.clone().into(),
-        mask.table.schema.clone().into(),
-        mask.table.name.clone().into(),
-        mask.column.clone().into(),
-        mask.function.clone().into(),
-        serde_json::json!(mask.using).to_string().into(),
-        Cell::Instant(Some(lake.clock().now())),
-        mask.created_by.clone().into(),
-    ];
-    TABLE.append(lake, vec![row]).await
+/// Writes a row for each.
+pub(crate) async fn append(lake: &Lake, masks: &[Mask]) -> Result<(), Error> {
+    let row = |mask: &Mask| {
+        [
+            mask.catalogue.clone().into(),
+            mask.table.schema.clone().into(),
+            mask.table.name.clone().into(),
+            mask.column.clone().into(),
+            mask.function.clone().into(),
+            serde_json::json!(mask.using).to_string().into(),
+            Cell::Instant(Some(lake.clock().now())),
+            mask.created_by.clone().into(),
+        ]
+    };
+    TABLE.append(lake, masks.iter().map(row).collect()).await
 }
 
-/// The statement that takes a mask or filter away.
+/// The statement that takes the mask of a column away, or with none the filter of the rows.
 pub(crate) fn deletion(catalogue: &str, table: &TableName, column: Option<&str>) -> String {
-    let of_column = match column {
-        Some(column) => format!("= {}", ddl::literal(column)),
-        None => "IS NULL".to_owned(),
-    };
-    format!(
-        "DELETE FROM system.tributary.masks WHERE catalogue = {} AND `schema` = {} AND name = {} AND `column` {of_column}",
-        ddl::literal(catalogue),
-        ddl::literal(&table.schema),
-        ddl::literal(&table.name)
-    )
+    TABLE.deletion(&[("catalogue", Some(catalogue)), ("schema", Some(&table.schema)), ("name", Some(&table.name)), ("column", column)])
+}
+
+/// The statement that takes all of a table away.
+pub(crate) fn deletion_of_table(catalogue: &str, table: &TableName) -> String {
+    TABLE.deletion(&[("catalogue", Some(catalogue)), ("schema", Some(&table.schema)), ("name", Some(&table.name))])
 }
 
 /// `information_schema.column_masks` or `row_filters`.

@@ -40,6 +40,7 @@ pub use grants::{EVERYBODY, Granted, Securable, effective, grants, may};
 pub(crate) use masks::load as recorded_masks;
 pub use session::{Answer, Ends, Session, SessionOptions, Step, ends, steps};
 use tributary_fault::nearest;
+use tributary_lake::CommitOutcome;
 use tributary_lake::datafusion::prelude::DataFrame;
 pub use tributary_spark_sql::Error as TextError;
 use tributary_spark_sql::{Name, Text};
@@ -85,7 +86,7 @@ async fn keeper(table: &tributary_lake::Table) -> Result<Option<&'static str>, E
     Ok(pipeline.then_some("a pipeline"))
 }
 
-/// A function that people made, by its full name or by its last parts.
+/// A function that people made, by its full name, or by its last parts where only one is called so.
 async fn function_named(catalogues: &mut Catalogues, name: &Name) -> Result<functions::Kept, Error> {
     let all = functions::load(catalogues.lake()).await?;
     let (catalogue, schema) = (catalogues.catalogue.clone(), catalogues.schema.clone());
@@ -98,12 +99,25 @@ async fn function_named(catalogues: &mut Catalogues, name: &Name) -> Result<func
         let names = made.function.names.iter().rev().zip(wanted.iter().rev());
         names.into_iter().all(|(name, wanted)| name.eq_ignore_ascii_case(wanted))
     };
-    match all.iter().find(is_called) {
-        Some(found) => Ok(found.clone()),
-        None => {
+    match all.iter().filter(is_called).collect::<Vec<_>>().as_slice() {
+        [found] => Ok((*found).clone()),
+        [] => {
             let names: Vec<String> = all.iter().map(|made| made.function.full_name()).collect();
             let nearest = nearest(&wanted.join("."), names.iter().map(String::as_str)).map(str::to_owned);
             Err(Error::Missing { kind: "function", name: name.to_string(), nearest })
         }
+        several => {
+            let candidates = several.iter().map(|made| made.function.full_name()).collect::<Vec<_>>().join(", ");
+            Err(TextError::Ambiguous { name: name.to_string(), candidates, span: name.span }.into())
+        }
+    }
+}
+
+/// Why a commit is to be planned again; none where it is done.
+fn lost(outcome: &CommitOutcome) -> Option<String> {
+    match outcome {
+        CommitOutcome::Committed { .. } => None,
+        CommitOutcome::Conflicted(conflict) => Some(conflict.to_string()),
+        CommitOutcome::Fenced { app_id, .. } => Some(format!("another run moved the position {app_id}")),
     }
 }

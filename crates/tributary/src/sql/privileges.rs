@@ -11,7 +11,6 @@ use super::{Error, Session};
 impl Session {
     /// The thing that a grant names, which must be there.
     async fn securable(&mut self, written: &Written) -> Result<Securable, Error> {
-        let missing = || Error::Missing { kind: "securable", name: written.name.to_string(), nearest: None };
         match written.kind.as_str() {
             "METASTORE" => Ok(Securable::Metastore),
             "CATALOG" => {
@@ -32,7 +31,7 @@ impl Session {
                 let [catalogue, schema, name] = made.function.names;
                 Ok(Securable::Function(catalogue, schema, name))
             }
-            _ => Err(missing()),
+            _ => Err(Error::Missing { kind: "securable", name: written.name.to_string(), nearest: None }),
         }
     }
 
@@ -48,10 +47,7 @@ impl Session {
                 privilege,
                 granted_by: self.options.user.clone(),
             };
-            let same = |known: &Granted| {
-                known.securable == granted.securable && known.principal == granted.principal && known.privilege == granted.privilege
-            };
-            if !has.iter().chain(&given).any(same) {
+            if !has.iter().chain(&given).any(|known| known.is_same(&granted)) {
                 given.push(granted);
             }
         }
@@ -69,7 +65,7 @@ impl Session {
         }
         // ALL PRIVILEGES takes back every one.
         let taken: &[&str] = if privileges.contains(&"ALL PRIVILEGES") { &[] } else { &privileges };
-        Box::pin(self.on_system(&grants::deletion(&securable, Some(&grant.principal), taken))).await?;
+        self.on_system(&grants::deletion(&securable, Some(&grant.principal), taken)).await?;
         Ok(format!("{} revoked on {} {securable} from {}", listed(&grant), securable.kind().to_lowercase(), grant.principal))
     }
 

@@ -10,7 +10,7 @@
 //! - What the statement read is what the commit is planned on: who adds or removes rows meanwhile makes it plan again.
 //! - A statement that changes nothing commits nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -25,11 +25,14 @@ use tributary_lake::datafusion::logical_expr::{Expr, TableType};
 use tributary_lake::datafusion::physical_plan::ExecutionPlan;
 use tributary_lake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tributary_lake::datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use tributary_lake::datafusion::prelude::{DataFrame, SessionContext, ident};
-use tributary_lake::{ChangeWriter, Commit, CommitOutcome, DataFile, DataWriter, Operation, Reads, RowMarks, Table, WriterOptions};
+use tributary_lake::datafusion::prelude::{DataFrame, ident};
+use tributary_lake::{
+    ChangeWriter, Commit, CommitOutcome, DataFile, DataWriter, KeySearch, Operation, Reads, RowMarks, Table, WriterOptions,
+};
 use tributary_spark_sql::{CLAUSE, FILE, ROW, RowAction, RowChange, Tables, Target, after, before};
 
 use super::Error;
+use super::session::Planner;
 
 /// Rows by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,8 +47,7 @@ pub(crate) async fn attempt(
     table: &Table,
     change: RowChange,
     mut tables: Tables,
-    context: &SessionContext,
-    own: &[String],
+    planner: &Planner,
 ) -> Result<(Counts, Option<CommitOutcome>), Error> {
     table.ensure_writable()?;
     let files = Arc::new(table.files().await?);
@@ -55,10 +57,8 @@ pub(crate) async fn attempt(
     let (actions, often) = (change.actions(), change.may_take_one_row_often());
     let tells = table.has_change_feed() && actions.iter().any(|action| *action != RowAction::Insert);
     let target = Target { names, columns: table.columns(), before: tells };
-    let mut state = context.state();
-    state.execution_props_mut().query_execution_start_time = Some(table.lake().clock().now());
-    let plan = change.plan(context, &state, tables, &target, own).await?;
-    let rows = DataFrame::new(state, plan).filter(ident(CLAUSE).is_not_null()).map_err(Error::run)?;
+    let plan = change.plan(&planner.context, &planner.state, tables, &target, &planner.own).await?;
+    let rows = DataFrame::new(planner.state.clone(), plan).filter(ident(CLAUSE).is_not_null()).map_err(Error::run)?;
     let mut rows = rows.execute_stream().await.map_err(Error::run)?;
     let mut written = Written {
         table,
@@ -72,7 +72,7 @@ pub(crate) async fn attempt(
     while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
         written.take(&batch).await?;
     }
-    written.commit(&files).await
+    written.commit(files.to_vec()).await
 }
 
 /// What a statement has written so far, in no commit yet.
@@ -83,7 +83,7 @@ struct Written<'t> {
     writer: DataWriter,
     feed: Option<ChangeWriter>,
     /// Places of rows that go, by the number of their file.
-    taken: BTreeMap<usize, HashSet<u64>>,
+    taken: BTreeMap<usize, BTreeSet<u64>>,
     counts: Counts,
 }
 
@@ -168,23 +168,26 @@ impl Written<'_> {
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(failed)
     }
 
-    async fn commit(mut self, files: &[DataFile]) -> Result<(Counts, Option<CommitOutcome>), Error> {
+    async fn commit(mut self, files: Vec<DataFile>) -> Result<(Counts, Option<CommitOutcome>), Error> {
         let Counts { inserted, updated, deleted } = self.counts;
         if self.counts == Counts::default() {
             self.writer.abandon().await?;
             return Ok((self.counts, None));
         }
         let (mut marks, mut removes) = (Vec::new(), Vec::new());
-        for (file, places) in std::mem::take(&mut self.taken) {
-            let Some(file) = files.get(file) else { continue };
+        let search = KeySearch::new(self.table, files);
+        for (number, rows) in self.taken {
+            let Some(file) = search.files().get(number).cloned() else { continue };
+            let rows: Vec<u64> = rows.into_iter().collect();
             if self.table.marks_rows() && file.stats.rows.is_some() {
-                let mut rows: Vec<u64> = places.into_iter().collect();
-                rows.sort_unstable();
-                marks.push(RowMarks { file: file.clone(), rows });
-            } else {
-                self.keep_others(file, &places).await?;
-                removes.push(file.clone());
+                marks.push(RowMarks { file, rows });
+                continue;
             }
+            let mut others = search.rows_but(number, &rows).await?;
+            while let Some(batch) = others.try_next().await.map_err(tributary_lake::Error::from)? {
+                self.writer.write(&batch).await?;
+            }
+            removes.push(file);
         }
         let adds = self.writer.finish().await?;
         let changes = match (self.feed, updated + deleted) {
@@ -208,19 +211,6 @@ impl Written<'_> {
         };
         let outcome = self.table.commit(commit).await?;
         Ok((self.counts, Some(outcome)))
-    }
-
-    /// Writes the rows of a file that stay anew.
-    async fn keep_others(&mut self, file: &DataFile, places: &HashSet<u64>) -> Result<(), Error> {
-        let mut rows = self.table.read_file_placed(file, None, ROW).await?;
-        while let Some(batch) = rows.try_next().await.map_err(tributary_lake::Error::from)? {
-            let at = whole(&batch, ROW)?;
-            let stays = (0..batch.num_rows()).map(|row| u64::try_from(at.value(row)).is_ok_and(|place| !places.contains(&place)));
-            let kept = filter_record_batch(&batch, &stays.collect::<BooleanArray>()).map_err(failed)?;
-            let all: Vec<usize> = (0..kept.num_columns() - 1).collect();
-            self.writer.write(&kept.project(&all).map_err(failed)?).await?;
-        }
-        Ok(())
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use tributary_lake::CommitOutcome;
+use tributary_lake::arrow::array::RecordBatch;
+use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
-use tributary_spark_sql::{Change, Described, Kind, Statement, Text, pieces};
+use tributary_spark_sql::{Change, Kind, Statement, Tables, Text, pieces};
 
-use super::create::Created;
 use super::open::Catalogues;
-use super::{Error, TextError, create, describe, functions, insert, keeper, rows};
+use super::{Error, TextError, describe, functions, insert, keeper, rows};
 use crate::{Lake, RunOptions, RunReport, SqlOptions};
 
 /// Who types, and what they have agreed to.
@@ -132,47 +132,54 @@ impl Session {
             What::Pipeline { name, text } => return Box::pin(self.pipeline(&name, &text)).await,
             What::Statement(statement) => *statement,
         };
-        match statement {
-            Statement::Query(text) => self.plan(*text).await.map(|frame| Answer::Rows(Box::new(frame))),
-            Statement::Pipeline => Err(TextError::Syntax { reason: "a definition of a pipeline stands alone".to_owned() }.into()),
-            Statement::Change(change) => Box::pin(self.change(change)).await.map(Answer::Done),
-            Statement::Describe(Described::Query(text)) => self.described(*text).await,
+        let done = match statement {
+            Statement::Query(text) => return self.plan(*text).await.map(|frame| Answer::Rows(Box::new(frame))),
+            Statement::Pipeline => return Err(TextError::Syntax { reason: "a definition of a pipeline stands alone".to_owned() }.into()),
             Statement::Describe(described) => {
-                let rows = describe::describe(&mut self.catalogues, described).await?;
-                self.listed(rows)
+                let rows = describe::describe(self, described).await?;
+                return self.listed(rows);
             }
             Statement::Show(shown) => {
                 let rows = describe::show(&mut self.catalogues, shown).await?;
-                self.listed(rows)
+                return self.listed(rows);
             }
             Statement::ShowGrants { principal, on } => {
                 let rows = self.show_grants(principal, on).await?;
-                self.listed(rows)
+                return self.listed(rows);
             }
             Statement::UseCatalogue(name) => {
                 let lake = self.catalogues.catalogue_named(&name.to_string()).await?;
                 lake.options().catalogue.clone_into(&mut self.catalogues.catalogue);
                 self.catalogues.schema = None;
-                Ok(Answer::Done(format!("the catalogue is {}", self.catalogues.catalogue)))
+                format!("the catalogue is {}", self.catalogues.catalogue)
             }
             Statement::UseSchema(name) => {
                 let (lake, schema) = self.catalogues.schema_named(&name).await?;
                 lake.options().catalogue.clone_into(&mut self.catalogues.catalogue);
                 let done = format!("the schema is {}.{schema}", self.catalogues.catalogue);
                 self.catalogues.schema = Some(schema);
-                Ok(Answer::Done(done))
+                done
             }
-            other => Box::pin(create::execute(self, other)).await.map(|Created(done)| Answer::Done(done)),
-        }
+            Statement::Change(change) => Box::pin(self.change(change)).await?,
+            Statement::CreateSpace { kind, name, if_not_exists, comment } => self.create_space(kind, &name, if_not_exists, comment).await?,
+            Statement::CreateTable(table) => Box::pin(self.create_table(*table)).await?,
+            Statement::CreateFunction(function) => Box::pin(self.create_function(function)).await?,
+            Statement::Drop { kind, name, if_exists } => Box::pin(self.drop_named(kind, &name, if_exists)).await?,
+            Statement::Alter { table, alteration } => Box::pin(self.alter(&table, alteration)).await?,
+            Statement::Comment { kind, name, text } => self.comment(kind, &name, text).await?,
+            Statement::Grant(grant) => Box::pin(self.grant(grant)).await?,
+            Statement::Revoke(grant) => self.revoke(grant).await?,
+        };
+        Ok(Answer::Done(done))
     }
 
-    fn listed(&self, rows: tributary_lake::arrow::array::RecordBatch) -> Result<Answer, Error> {
+    fn listed(&self, rows: RecordBatch) -> Result<Answer, Error> {
         let frame = self.lake.inner().session().read_batch(rows).map_err(Error::run)?;
         Ok(Answer::Rows(Box::new(frame)))
     }
 
-    /// A context that knows who types and what functions people made, and the names of those.
-    pub(super) async fn context(&self) -> Result<(SessionContext, Vec<String>), Error> {
+    /// What texts of this person are planned in now.
+    pub(super) async fn planner(&self) -> Result<Planner, Error> {
         let context = self.lake.inner().session();
         tributary_spark_sql::prepare(&context);
         if let Some(user) = &self.options.user {
@@ -180,27 +187,14 @@ impl Session {
         }
         tributary_spark_sql::run_in_groups(&context, &self.options.groups);
         let own = functions::register(&context, &functions::load(self.lake.inner()).await?);
-        Ok((context, own))
+        let mut state = context.state();
+        state.execution_props_mut().query_execution_start_time = Some(self.lake.inner().clock().now());
+        Ok(Planner { context, state, own })
     }
 
     pub(super) async fn plan(&mut self, text: Text) -> Result<DataFrame, Error> {
         let tables = self.catalogues.open(text.uses()).await?;
-        let (context, own) = self.context().await?;
-        let mut state = context.state();
-        state.execution_props_mut().query_execution_start_time = Some(self.lake.inner().clock().now());
-        let plan = text.plan(&context, &state, &tables, &own).await?;
-        Ok(DataFrame::new(state, plan))
-    }
-
-    async fn described(&mut self, text: Text) -> Result<Answer, Error> {
-        let frame = self.plan(text).await?;
-        let mut listing = super::listing::Listing::texts(&["col_name", "data_type", "comment"]);
-        for field in frame.schema().fields() {
-            let data_type = tributary_specs::DataType::from_arrow(field.name(), field.data_type());
-            let written = data_type.map_or_else(|_| field.data_type().to_string(), |known| tributary_spark_sql::type_name(&known));
-            listing.push([field.name().clone().into(), written.to_lowercase().into(), None.into()]);
-        }
-        self.listed(listing.batch()?)
+        self.planner().await?.rows(text, &tables).await
     }
 
     /// Changes rows of a table that nothing else keeps.
@@ -213,28 +207,27 @@ impl Session {
     }
 
     /// The same of a table of ours.
-    pub(super) async fn change_of(&mut self, table: tributary_lake::Table, change: Change) -> Result<String, Error> {
+    async fn change_of(&mut self, table: tributary_lake::Table, change: Change) -> Result<String, Error> {
         let attempts = self.lake.inner().options().attempts_max.max(1);
         let mut table = table;
         let mut lost = String::new();
         for _ in 0..attempts {
             let tables = self.catalogues.open(change.uses()).await?;
-            let (context, own) = self.context().await?;
+            let planner = self.planner().await?;
             let (done, outcome) = match change.clone() {
                 Change::Insert(insert) => {
-                    let (rows, outcome) = insert::attempt(&table, *insert, &tables, &context, &own).await?;
+                    let (rows, outcome) = insert::attempt(&table, *insert, &tables, &planner).await?;
                     (format!("{rows} rows inserted"), outcome)
                 }
                 Change::Rows(change) => {
-                    let (counts, outcome) = rows::attempt(&table, *change, tables, &context, &own).await?;
+                    let (counts, outcome) = rows::attempt(&table, *change, tables, &planner).await?;
                     let rows::Counts { inserted, updated, deleted } = counts;
                     (format!("{updated} rows updated, {deleted} deleted, {inserted} inserted"), outcome)
                 }
             };
-            lost = match outcome {
-                None | Some(CommitOutcome::Committed { .. }) => return Ok(done),
-                Some(CommitOutcome::Conflicted(conflict)) => conflict.to_string(),
-                Some(CommitOutcome::Fenced { app_id, .. }) => format!("another run moved the position {app_id}"),
+            lost = match outcome.as_ref().and_then(super::lost) {
+                None => return Ok(done),
+                Some(why) => why,
             };
             tracing::info!(table = %table.name(), why = %lost, "lost a race, planning again");
             table = table.refresh().await?;
@@ -248,7 +241,7 @@ impl Session {
         let Statement::Change(change) = tributary_spark_sql::only_statement(text)? else { return Ok(()) };
         self.catalogues.look_again();
         match self.catalogues.table_named(change.target()).await {
-            Ok(table) => self.change_of(table, change).await.map(drop),
+            Ok(table) => Box::pin(self.change_of(table, change)).await.map(drop),
             Err(Error::Text(TextError::NoTable { .. })) => Ok(()),
             Err(error) => Err(error),
         }
@@ -278,6 +271,22 @@ impl Session {
         let run = crate::RunOptions { accept_unprotected, ..self.options.run.clone() };
         let report = self.lake.in_catalogue(inner).run(&pipeline, run).await?;
         Ok(Answer::Ran(Box::new(report)))
+    }
+}
+
+/// What texts are planned in: it knows who types, when, and what functions people made.
+pub(super) struct Planner {
+    pub(super) context: SessionContext,
+    pub(super) state: SessionState,
+    /// The names of those functions.
+    pub(super) own: Vec<String>,
+}
+
+impl Planner {
+    /// The rows of a query, not read yet.
+    pub(super) async fn rows(&self, text: Text, tables: &Tables) -> Result<DataFrame, Error> {
+        let plan = text.plan(&self.context, &self.state, tables, &self.own).await?;
+        Ok(DataFrame::new(self.state.clone(), plan))
     }
 }
 

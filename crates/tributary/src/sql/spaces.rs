@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tributary_lake::object_store::path::Path;
 use tributary_lake::object_store::{Error as StoreError, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use tributary_lake::{Lake, LakeOptions};
+use tributary_specs::TableName;
 
 use super::Error;
 use crate::system;
@@ -22,7 +23,8 @@ const SCHEMA_MARK: &str = "_schema.json";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     /// When, as RFC 3339.
-    pub created_at: String,
+    #[serde(default)]
+    pub created_at: Option<String>,
     /// By whom.
     #[serde(default)]
     pub created_by: Option<String>,
@@ -46,67 +48,89 @@ pub(crate) async fn catalogues(lake: &Lake) -> Result<Vec<String>, Error> {
         if name.starts_with(['_', '.']) || name == "Volumes" || names.contains(&name) {
             continue;
         }
-        if catalogue_mark(lake, &name).await?.is_some() || !catalogue(lake, &name)?.tables().await?.is_empty() {
+        if catalogue_space(lake, &name)?.mark().await?.is_some() || !catalogue(lake, &name)?.tables().await?.is_empty() {
             names.insert(name);
         }
     }
     Ok(names.into_iter().collect())
 }
 
-/// The names of all schemas of a catalogue, sorted; those that hold what nobody asks for (`_state`) left out.
+/// The names of all schemas of a catalogue, sorted; those that hold what nobody asks for left out.
 pub(crate) async fn schemas(lake: &Lake) -> Result<Vec<String>, Error> {
-    let mut names: BTreeSet<String> = lake.tables().await?.into_iter().map(|table| table.schema).collect();
+    let mut names: BTreeSet<String> = tables(lake).await?.into_iter().map(|table| table.schema).collect();
     for name in folders(lake, &root(lake)?.join(lake.options().catalogue.as_str())).await? {
-        if !names.contains(&name) && schema_mark(lake, &name).await?.is_some() {
+        if !name.starts_with('_') && !names.contains(&name) && schema_space(lake, &name)?.mark().await?.is_some() {
             names.insert(name);
         }
     }
-    names.retain(|name| !name.starts_with('_'));
     Ok(names.into_iter().collect())
 }
 
-/// The mark of a catalogue, where it has one.
-pub(crate) async fn catalogue_mark(lake: &Lake, name: &str) -> Result<Option<Mark>, Error> {
-    read(lake, &root(lake)?.join(name).join(CATALOGUE_MARK)).await
+/// A catalogue or a schema, of which its mark tells.
+pub(crate) struct Space {
+    lake: Lake,
+    mark: Path,
 }
 
-/// The mark of a schema, where it has one.
-pub(crate) async fn schema_mark(lake: &Lake, name: &str) -> Result<Option<Mark>, Error> {
-    read(lake, &schema_path(lake, name)?).await
+/// A catalogue of the same root.
+pub(crate) fn catalogue_space(lake: &Lake, name: &str) -> Result<Space, Error> {
+    Ok(Space { lake: lake.clone(), mark: root(lake)?.join(name).join(CATALOGUE_MARK) })
 }
 
-/// Marks a catalogue; whether it was not marked before.
-pub(crate) async fn create_catalogue(lake: &Lake, name: &str, mark: &Mark) -> Result<bool, Error> {
-    put(lake, &root(lake)?.join(name).join(CATALOGUE_MARK), mark, PutMode::Create).await
+/// A schema of a catalogue.
+pub(crate) fn schema_space(lake: &Lake, name: &str) -> Result<Space, Error> {
+    let mark = root(lake)?.join(lake.options().catalogue.as_str()).join(name).join(SCHEMA_MARK);
+    Ok(Space { lake: lake.clone(), mark })
 }
 
-/// Marks a schema; whether it was not marked before.
-pub(crate) async fn create_schema(lake: &Lake, name: &str, mark: &Mark) -> Result<bool, Error> {
-    put(lake, &schema_path(lake, name)?, mark, PutMode::Create).await
+impl Space {
+    /// Its mark, where it has one.
+    pub(crate) async fn mark(&self) -> Result<Option<Mark>, Error> {
+        match self.lake.stores().store().get(&self.mark).await {
+            Ok(found) => {
+                let bytes = found.bytes().await.map_err(|error| failed("reading", &self.mark, error))?;
+                Ok(Some(serde_json::from_slice(&bytes).unwrap_or_default()))
+            }
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(failed("reading", &self.mark, error)),
+        }
+    }
+
+    /// Marks it where it is not marked; whether it was not.
+    pub(crate) async fn create(&self, mark: &Mark) -> Result<bool, Error> {
+        self.put(mark, PutMode::Create).await
+    }
+
+    /// Marks it, whatever its mark was.
+    pub(crate) async fn set(&self, mark: &Mark) -> Result<(), Error> {
+        self.put(mark, PutMode::Overwrite).await.map(drop)
+    }
+
+    /// Takes its mark away, after which an empty one is gone.
+    pub(crate) async fn remove(&self) -> Result<(), Error> {
+        delete(&self.lake, &self.mark).await
+    }
+
+    async fn put(&self, mark: &Mark, mode: PutMode) -> Result<bool, Error> {
+        let bytes = serde_json::to_vec(mark).unwrap_or_default();
+        let options = PutOptions { mode, ..PutOptions::default() };
+        match self.lake.stores().store().put_opts(&self.mark, bytes.into(), options).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(failed("writing", &self.mark, error)),
+        }
+    }
 }
 
-/// Writes the mark of a schema anew.
-pub(crate) async fn mark_schema(lake: &Lake, name: &str, mark: &Mark) -> Result<(), Error> {
-    put(lake, &schema_path(lake, name)?, mark, PutMode::Overwrite).await.map(drop)
-}
-
-/// Writes the mark of a catalogue anew.
-pub(crate) async fn mark_catalogue(lake: &Lake, name: &str, mark: &Mark) -> Result<(), Error> {
-    put(lake, &root(lake)?.join(name).join(CATALOGUE_MARK), mark, PutMode::Overwrite).await.map(drop)
-}
-
-/// Takes the mark of an empty schema away.
-pub(crate) async fn drop_schema(lake: &Lake, name: &str) -> Result<(), Error> {
-    delete(lake, &schema_path(lake, name)?).await
-}
-
-/// Takes the mark of an empty catalogue away.
-pub(crate) async fn drop_catalogue(lake: &Lake, name: &str) -> Result<(), Error> {
-    delete(lake, &root(lake)?.join(name).join(CATALOGUE_MARK)).await
+/// The tables of a catalogue, those that hold what nobody asks for (`_state`) left out.
+pub(crate) async fn tables(lake: &Lake) -> Result<Vec<TableName>, Error> {
+    let mut tables = lake.tables().await?;
+    tables.retain(|table| !table.schema.starts_with('_'));
+    Ok(tables)
 }
 
 /// Deletes every object of a table, its log first, so that it is gone before its files are.
-pub(crate) async fn delete_table(lake: &Lake, table: &tributary_specs::TableName) -> Result<(), Error> {
+pub(crate) async fn delete_table(lake: &Lake, table: &TableName) -> Result<(), Error> {
     use futures::TryStreamExt;
     let folder = root(lake)?.join(lake.options().catalogue.as_str()).join(table.schema.as_str()).join(table.name.as_str());
     let store = lake.stores().store();
@@ -127,34 +151,9 @@ fn root(lake: &Lake) -> Result<Path, Error> {
         .map_err(|error| tributary_lake::Error::Root { root: root.to_string(), reason: error.to_string() }.into())
 }
 
-fn schema_path(lake: &Lake, name: &str) -> Result<Path, Error> {
-    Ok(root(lake)?.join(lake.options().catalogue.as_str()).join(name).join(SCHEMA_MARK))
-}
-
 async fn folders(lake: &Lake, path: &Path) -> Result<Vec<String>, Error> {
     let listed = lake.stores().store().list_with_delimiter(Some(path)).await.map_err(|error| failed("listing", path, error))?;
     Ok(listed.common_prefixes.iter().filter_map(|path| path.filename().map(str::to_owned)).collect())
-}
-
-async fn read(lake: &Lake, path: &Path) -> Result<Option<Mark>, Error> {
-    match lake.stores().store().get(path).await {
-        Ok(found) => {
-            let bytes = found.bytes().await.map_err(|error| failed("reading", path, error))?;
-            Ok(Some(serde_json::from_slice(&bytes).unwrap_or_default()))
-        }
-        Err(StoreError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(failed("reading", path, error)),
-    }
-}
-
-async fn put(lake: &Lake, path: &Path, mark: &Mark, mode: PutMode) -> Result<bool, Error> {
-    let bytes = serde_json::to_vec(mark).unwrap_or_default();
-    let options = PutOptions { mode, ..PutOptions::default() };
-    match lake.stores().store().put_opts(path, bytes.into(), options).await {
-        Ok(_) => Ok(true),
-        Err(StoreError::AlreadyExists { .. }) => Ok(false),
-        Err(error) => Err(failed("writing", path, error)),
-    }
 }
 
 async fn delete(lake: &Lake, path: &Path) -> Result<(), Error> {

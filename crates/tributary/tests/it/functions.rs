@@ -2,7 +2,7 @@
 
 use crate::statements::{Sql, lines};
 use tributary::sql::SessionOptions;
-use tributary::{Lake, Pipeline, PlannedWork, RunOptions, Status};
+use tributary::{Lake, Layer, Pipeline, PlannedWork, RunOptions, SetupOutcome, Status};
 
 const PIPELINE: &str = "
 name: prices
@@ -58,4 +58,21 @@ async fn a_view_is_made_anew_once_a_function_that_it_calls_is_another_however_de
     }
     says("CREATE FUNCTION tools.taxes(x BIGINT) RETURNS BIGINT RETURN x").await;
     assert!(run().await.nothing_new(), "no view calls it");
+}
+
+#[tokio::test]
+async fn a_view_that_calls_a_function_of_the_lake_is_set_up_as_its_run_would_make_it() {
+    let lake = Lake::open("memory://", Default::default()).expect("a lake");
+    let pipeline = Pipeline::from_yaml(&[("prices.yml", PIPELINE)]).expect("a pipeline");
+    let said = Sql::over(&lake, SessionOptions::default())
+        .says(
+            "CREATE SCHEMA raw; CREATE TABLE raw.prices (net BIGINT); CREATE SCHEMA tools;
+             CREATE FUNCTION tools.gross(x BIGINT) RETURNS BIGINT RETURN x + 1",
+        )
+        .await;
+    assert!(!said.contains("error"), "{said}");
+    let priced = "gold.priced".parse().expect("a name");
+    assert_eq!(lake.declared(&pipeline, &priced).await.expect("a declaration").expect("columns").columns[0].name, "gross");
+    let setups = lake.setup(&pipeline, &Layer::ALL, &[]).await.expect("setup");
+    assert!(setups.iter().all(|setup| setup.outcome == SetupOutcome::Created), "{setups:?}");
 }

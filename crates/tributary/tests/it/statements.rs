@@ -390,10 +390,17 @@ async fn a_mask_is_never_pretended() {
             ("ALTER TABLE s.people ALTER COLUMN email SET MASK s.hide", "…recorded, NOT ENFORCED: every reader sees the data as it is"),
             ("DESCRIBE EXTENDED s.people", "…Mask of email|main.s.hide|recorded, not enforced…"),
             ("SELECT column_name, mask_name FROM information_schema.column_masks", "email|main.s.hide"),
-            ("ALTER TABLE s.people ALTER COLUMN email DROP MASK; SELECT count(*) FROM system.tributary.masks", "…0"),
+            ("ALTER TABLE s.people ALTER COLUMN EMAIL DROP MASK; SELECT count(*) FROM system.tributary.masks", "…0"),
+            (
+                "CREATE TABLE s.other (email STRING MASK s.hide, kind STRING) WITH ROW FILTER s.hide ON (kind)",
+                "table main.s.other created; MASK main.s.hide of `email` recorded, NOT ENFORCED: every reader sees the data as it is; ROW FILTER…",
+            ),
+            ("SELECT filter_name, target_columns FROM information_schema.row_filters", "main.s.hide|kind"),
         ],
     )
     .await;
+    let mut sql = Sql::over(&lake, SessionOptions { destroy: vec!["s.other".to_owned()], ..SessionOptions::default() });
+    script(&mut sql, &[("DROP TABLE s.other; SELECT count(*) FROM system.tributary.masks", "table main.s.other dropped\n0")]).await;
 }
 
 #[tokio::test]
@@ -414,6 +421,68 @@ async fn the_first_statement_that_cannot_be_read_is_told_before_any_is_executed(
             ("OPTIMIZE s.t", "error[SQ0002]: the statement OPTIMIZE…"),
             ("GRANT SELECT ON t", "error[SQ0001]: the text cannot be read: Expected: TO, found: EOF"),
             ("-- nothing", ""),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn quotes_and_backslashes_are_what_they_were_wherever_a_text_goes() {
+    script(
+        &mut Sql::new(),
+        &[
+            (r"CREATE SCHEMA s; CREATE TABLE s.t (a STRING COMMENT 'it\'s') COMMENT 'C:\\ it''s'", "…created"),
+            ("DESCRIBE s.t", "a|string|it's"),
+            ("SHOW CREATE TABLE s.t", r"…COMMENT 'C:\\ it\'s'…"),
+            ("INSERT INTO s.t VALUES ('a1b'), ('dd')", "2 rows inserted"),
+            (r"SELECT 'it\'s', 'C:\\', regexp_replace(a, '\\d', 'X') FROM s.t ORDER BY a", "it's|C:\\|aXb\nit's|C:\\|dd"),
+            (r"CREATE OR REFRESH MATERIALIZED VIEW s.v AS SELECT regexp_replace(a, '\\d', 'it\'s') AS a FROM s.t", "s.v committed"),
+            ("SELECT a FROM s.v ORDER BY a", "ait'sb\ndd"),
+            ("GRANT SELECT ON s.t TO `o'brien`; GRANT SELECT ON s.t TO `x' OR true OR principal = '`", "…"),
+            ("REVOKE SELECT ON s.t FROM `x' OR true OR principal = '`; SHOW GRANTS", "…\no'brien|SELECT|TABLE|main.s.t"),
+            ("REVOKE SELECT ON s.t FROM `o'brien`; SHOW GRANTS", "SELECT revoked on table main.s.t from o'brien"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_function_named_by_its_last_part_is_the_only_one_called_so() {
+    script(
+        &mut Sql::new(),
+        &[
+            ("CREATE FUNCTION a.f() RETURNS INT RETURN 1; CREATE FUNCTION b.f() RETURNS INT RETURN 2", "…created"),
+            ("DROP FUNCTION f", "error[SQ0005]…"),
+            ("DROP FUNCTION a.f; DROP FUNCTION f; SHOW USER FUNCTIONS", "function main.a.f dropped\nfunction main.b.f dropped"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_function_that_cannot_be_made_leaves_no_schema() {
+    script(
+        &mut Sql::new(),
+        &[
+            ("CREATE FUNCTION system.mine.f() RETURNS INT RETURN 1", "error[TR0111]…"),
+            ("CREATE FUNCTION c.f() RETURNS INT RETURN nothing(1)", "error[SQ0002]…"),
+            ("SHOW SCHEMAS IN system", "information_schema"),
+            ("SHOW SCHEMAS", "information_schema"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_of_a_table_without_deletion_vectors_are_written_anew_without_the_rows_that_go() {
+    script(
+        &mut Sql::new(),
+        &[
+            ("CREATE SCHEMA s; CREATE TABLE s.t (a INT, b STRING) TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')", "…created"),
+            ("INSERT INTO s.t VALUES (1, 'x'), (2, 'y'), (3, 'z')", "3 rows inserted"),
+            ("DELETE FROM s.t WHERE a = 2", "0 rows updated, 1 deleted, 0 inserted"),
+            ("UPDATE s.t SET b = 'w' WHERE a = 3", "1 rows updated, 0 deleted, 0 inserted"),
+            ("SELECT * FROM s.t ORDER BY a", "1|x\n3|w"),
         ],
     )
     .await;

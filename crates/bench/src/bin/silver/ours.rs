@@ -22,7 +22,7 @@ pub const BRONZE: &str = "bronze.orders";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     Current,
-    /// By a column that no two pictures of a row share.
+    /// By a column that no two images of a row share.
     Stamped,
     History,
 }

@@ -4,12 +4,12 @@
 //! only the table's row is that one. It need not be: an event between the two may be late, lost, in quarantine or filtered out; the
 //! row may be of another query, of fewer columns, or changed by another engine. What must stay true:
 //!
-//! - The declaration says that no two pictures of a row have one sequence (`tributary.sequence.unique`), and the sequence of the picture
-//!   before is that of the table's row. So the two are pictures of one moment.
+//! - The declaration says that no two images of a row have one sequence (`tributary.sequence.unique`), and the sequence of the before-image
+//!   is that of the table's row. So the two are of one moment.
 //! - The row stands for one event that wrote all of it: nothing is retained of its key.
 //! - Every column of the table is a column of the source as it is, and the row's file says that it was made of this very source by
 //!   these very columns; a file that anybody else wrote, maintenance included, does not say so.
-//! - The picture has the event's key, and the event leaves the row different (S7).
+//! - The before-image has the event's key, and the event leaves the row different (S7).
 //!
 //! A row of which one of these does not hold is read.
 
@@ -37,12 +37,12 @@ pub(crate) const BEFORE: &str = "_before";
 /// What a data file says about where its rows come from, in its footer.
 pub(crate) const MADE_OF: &str = "tributary.made_of";
 
-/// The name of the sequence among the columns of a picture.
+/// The name of the sequence among the columns of a before-image.
 const SEQUENCE: &str = "__sequence";
 
 /// How the columns of a table are found in the old rows that its source sends.
 #[derive(Debug)]
-pub(crate) struct Pictures {
+pub(crate) struct BeforeImages {
     /// Column of the query → column of the source.
     same_as: Vec<(String, String)>,
     /// The columns of the source that are the sequence.
@@ -50,7 +50,7 @@ pub(crate) struct Pictures {
     source: String,
 }
 
-/// Whether a dataset declares what pictures need.
+/// Whether a dataset declares what before-images need to stand for rows.
 pub(crate) fn are_declared(spec: &SilverSpec) -> bool {
     spec.has_unique_sequence()
         && matches!(spec.policy, MergePolicy::ScdType1 | MergePolicy::LastWriterWins)
@@ -58,7 +58,7 @@ pub(crate) fn are_declared(spec: &SilverSpec) -> bool {
         && spec.ignore_null_updates == IgnoreNullUpdates::Off
 }
 
-impl Pictures {
+impl BeforeImages {
     /// None where the old rows that the source sends cannot stand for rows of the table.
     pub fn of(spec: &SilverSpec, source: &Source, selection: &Selection, sequence: &[Compiled]) -> Option<Self> {
         if !are_declared(spec) || source.delivery != Delivery::Changes || sequence.is_empty() {
@@ -133,9 +133,9 @@ impl Pictures {
 pub(crate) struct Comparison<'a> {
     before: &'a StructArray,
     events: &'a Events,
-    /// For each event whether the picture has its key.
+    /// For each event whether the before-image has its key.
     has_key: Vec<bool>,
-    /// Sequences of the pictures and of the table's rows, encoded.
+    /// Sequences of the before-images and of the table's rows, encoded.
     sequences: (crate::arrow::row::Rows, crate::arrow::row::Rows),
     /// Sequences that are null.
     visible_sequence: &'a ArrayRef,
@@ -145,7 +145,7 @@ pub(crate) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// None where no event has a picture.
+    /// None where no event has a before-image.
     ///
     /// # Errors
     /// When a column has a type without an order.
@@ -153,7 +153,7 @@ impl<'a> Comparison<'a> {
         let (Some(before), Some(visible_sequence)) = (&events.before, &visible.sequence) else { return Ok(None) };
         let Some(sequence) = before.columns().last().filter(|_| before.null_count() < before.len()) else { return Ok(None) };
         let encode = |columns: Vec<ArrayRef>| codec.encode(&columns);
-        let of_pictures = encode(shape.keys.iter().map(|key| Arc::clone(before.column(*key))).collect())?;
+        let of_images = encode(shape.keys.iter().map(|key| Arc::clone(before.column(*key))).collect())?;
         let of_events = encode(codec.columns_of(shape, &events.rows))?;
         let converter = RowConverter::new(vec![SortField::new(sequence.data_type().clone())])?;
         let sequences = |array: &ArrayRef| converter.convert_columns(&[Arc::clone(array)]);
@@ -166,7 +166,7 @@ impl<'a> Comparison<'a> {
         Ok(Some(Self {
             before,
             events,
-            has_key: (0..events.len()).map(|row| of_pictures.row(row) == of_events.row(row)).collect(),
+            has_key: (0..events.len()).map(|row| of_images.row(row) == of_events.row(row)).collect(),
             sequences: (sequences(sequence)?, sequences(visible_sequence)?),
             visible_sequence,
             leaves,
@@ -174,16 +174,16 @@ impl<'a> Comparison<'a> {
         }))
     }
 
-    /// Whether the picture of an event stands for a visible row, whose file says what it is made of or not.
+    /// Whether the before-image of an event stands for a visible row, whose file says what it is made of or not.
     pub fn stands_for(&self, event: usize, row: usize, says_so: bool) -> bool {
-        let (of_pictures, of_rows) = &self.sequences;
-        let one_moment = self.visible_sequence.is_valid(row) && of_pictures.row(event) == of_rows.row(row);
+        let (of_images, of_rows) = &self.sequences;
+        let one_moment = self.visible_sequence.is_valid(row) && of_images.row(event) == of_rows.row(row);
         let changes = || self.events.kinds[event] == Kind::Delete || self.leaves.iter().any(|compare| compare(event, event).is_ne());
         self.before.is_valid(event) && self.has_key[event] && (!self.checks || (says_so && one_moment)) && changes()
     }
 }
 
-/// The pictures of a column; none where they have no such column.
+/// A column of the before-images; none where they have no such column.
 pub(crate) fn column<'a>(events: &'a Events, name: &str) -> Option<&'a ArrayRef> {
     events.before.as_ref()?.column_by_name(name)
 }

@@ -33,7 +33,7 @@ fn events(rows: &[ChangeRow<'_>]) -> Frame {
 }
 
 fn dataset() -> SilverSpec {
-    SilverSpec { sequence_by: vec!["at".to_owned()], ..spec("pictured", &["id"], MergePolicy::ScdType1) }
+    SilverSpec { sequence_by: vec!["at".to_owned()], ..spec("imaged", &["id"], MergePolicy::ScdType1) }
 }
 
 /// Five rows `a` of sequence 1.
@@ -63,13 +63,13 @@ fn all(value: &str) -> Vec<(Value, Value)> {
 }
 
 async fn run(world: &World, dataset: &SilverSpec, events: &Frame) -> Result<()> {
-    world.append(&source("pictured"), events).await?;
+    world.append(&source("imaged"), events).await?;
     world.run(dataset).await?;
     Ok(())
 }
 
 #[test]
-fn the_row_before_comes_from_the_event_where_one_sequence_is_one_picture_and_else_from_the_table() {
+fn the_row_before_comes_from_the_event_where_one_sequence_is_one_image_and_else_from_the_table() {
     block_on(async {
         for (declared, told) in [(with_unique_sequence(dataset()), "lie"), (dataset(), "a")] {
             let world = World::new();
@@ -85,7 +85,7 @@ fn the_row_before_comes_from_the_event_where_one_sequence_is_one_picture_and_els
 }
 
 #[test]
-fn a_picture_of_another_moment_or_none_is_not_believed() {
+fn a_before_image_of_another_moment_or_none_is_not_believed() {
     block_on(async {
         let declared = with_unique_sequence(dataset());
         for before in [Some(("lie", 0)), None] {
@@ -133,13 +133,12 @@ fn rows_in_files_that_others_wrote_or_of_fewer_columns_or_of_another_query_are_r
         ensure!(taken(&world).await? == all("a"), "undeclared: {:?}", taken(&world).await?);
         // Another query: what was `v` of the source's `v` is now made of it.
         let (world, made) =
-            (World::new(), SilverSpec { select: Some("SELECT id, upper(v) AS v, at FROM bronze.pictured".to_owned()), ..declared.clone() });
+            (World::new(), SilverSpec { select: Some("SELECT id, upper(v) AS v, at FROM bronze.imaged".to_owned()), ..declared.clone() });
         run(&world, &declared, &first()).await?;
         run(&world, &made, &second()).await?;
         ensure!(taken(&world).await? == all("a"), "computed: {:?}", taken(&world).await?);
         // A column that came later: its rows from before are null there, whatever the source says today.
-        let (world, fewer) =
-            (World::new(), SilverSpec { select: Some("SELECT id, at FROM bronze.pictured".to_owned()), ..declared.clone() });
+        let (world, fewer) = (World::new(), SilverSpec { select: Some("SELECT id, at FROM bronze.imaged".to_owned()), ..declared.clone() });
         run(&world, &fewer, &first()).await?;
         let more = |id: i64, at: i64| (id, "update", "c", at, 20 + id, Some(("lie", at - 1)));
         run(&world, &declared, &events(&[more(4, 2), more(5, 2), (9, "create", "n", 1, 30, None)])).await?;
