@@ -287,7 +287,9 @@ pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result
         format!("{what} ({}:{}:{})", clause.file, clause.line, clause.column)
     });
     let pipeline = opened::in_schema_of(settings, Pipeline::from_spec(found.spec.clone().unwrap_or_default())?)?;
-    let pipeline = run_as(pipeline.with_unprotected(hidden), given.user_of(found.run_as.as_deref()).as_deref());
+    let not_applied = found.not_applied.iter().map(|note| format!("{} ({}:{}:{})", note.message, note.file, note.line, note.column));
+    let pipeline =
+        run_as(pipeline.with_unprotected(hidden).with_not_applied(not_applied), given.user_of(found.run_as.as_deref()).as_deref());
     Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline })
 }
 

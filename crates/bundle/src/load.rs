@@ -208,6 +208,7 @@ fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, f
             pipeline.spec = Some(spec);
         }
         pipeline.unprotected = read.unprotected;
+        pipeline.not_applied.extend(read.not_applied);
         datasets.extend(read.datasets);
         notes.extend(read.notes);
         pipelines.insert(key.to_owned(), pipeline);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use tributary_specs::Place;
 
 use crate::error::Error;
 use crate::fault::Faults;
@@ -43,6 +44,8 @@ pub struct Pipeline {
     pub run_as: Option<String>,
     /// Clauses of its SQL that hide data from people and are not executed.
     pub unprotected: Vec<Note>,
+    /// What else of it is not executed: clauses of its SQL, libraries that are none.
+    pub not_applied: Vec<Note>,
     /// What engines execute: its SQL as specs, with the feeds of the bundle whose tables it reads; none where the SQL has a mistake.
     #[serde(skip)]
     pub spec: Option<tributary_specs::Pipeline>,
@@ -64,6 +67,7 @@ impl Pipeline {
             tags: BTreeMap::new(),
             run_as: None,
             unprotected: Vec::new(),
+            not_applied: Vec::new(),
             spec: Some(spec),
         }
     }
@@ -80,9 +84,13 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         }
     }
     let (sql, others): (Vec<String>, Vec<String>) = files.into_iter().partition(|path| is_sql(path));
+    let mut not_applied = Vec::new();
     if !others.is_empty() {
         let at = node.entry("libraries").map_or(node.at, |entry| entry.key_at);
-        faults.warning(at, Error::NotRun { what: others.join(", "), reason: "only SQL is run".to_owned() });
+        let (what, reason) = (others.join(", "), "only SQL is run".to_owned());
+        let Place { file, line, column } = sources.files().place(at);
+        not_applied.push(Note { file, line, column, kind: "not_applied".to_owned(), message: format!("{what}: {reason}") });
+        faults.warning(at, Error::NotRun { what, reason });
     }
     let mut parameters = texts(node, "configuration");
     parameters.extend(texts(node, "parameters"));
@@ -100,6 +108,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         tags: texts(node, "tags"),
         run_as: node.get("run_as").and_then(principal),
         unprotected: Vec::new(),
+        not_applied,
         spec: None,
     }
 }

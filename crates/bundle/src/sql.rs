@@ -24,6 +24,8 @@ pub(crate) struct Read {
     pub lowered: Option<Lowered>,
     /// Clauses that hide data from people and are not executed.
     pub unprotected: Vec<Note>,
+    /// The other clauses that are not executed.
+    pub not_applied: Vec<Note>,
     /// What is not the same on every platform.
     pub constructs: Vec<Construct>,
 }
@@ -55,8 +57,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
         faults.foreign(at(files, &place), fault.code.0, message, Some(format!("tributary help {}", fault.code)));
     }
     for clause in &parsed.not_applied {
-        let of = clause.dataset.as_ref().map(|dataset| format!(" of {dataset}")).unwrap_or_default();
-        let error = Error::NotRun { what: format!("{}{of}", clause.clause), reason: clause.reason.clone() };
+        let error = Error::NotRun { what: clause.to_string(), reason: clause.reason.clone() };
         faults.warning(at(files, &clause.place), error);
     }
     let shown = |place: &Place| files.shown(at(files, place).file).to_owned();
@@ -80,6 +81,12 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
         unprotected: parsed
             .unprotected()
             .map(|hidden| note(&hidden.place, "unprotected", format!("{}: {}", hidden.clause, hidden.reason)))
+            .collect(),
+        not_applied: parsed
+            .not_applied
+            .iter()
+            .filter(|clause| !clause.protects)
+            .map(|clause| note(&clause.place, "not_applied", format!("{clause}: {}", clause.reason)))
             .collect(),
         constructs: parsed.constructs.iter().map(|construct| Construct { place: placed(&construct.place), ..construct.clone() }).collect(),
     }
@@ -205,9 +212,14 @@ pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loa
         let (spec, catalog) = with_feeds(lowered, &[], &files, &mut faults);
         let key = paths.first().and_then(|path| path.file_stem()).map_or("sql".to_owned(), |name| name.to_string_lossy().into_owned());
         let spec = tributary_specs::Pipeline { name: key.clone(), ..spec };
-        let unprotected = read.unprotected;
-        let pipeline =
-            Pipeline { files: loaded.files.clone(), catalog, parameters: parameters.clone(), unprotected, ..Pipeline::new(key, spec) };
+        let pipeline = Pipeline {
+            files: loaded.files.clone(),
+            catalog,
+            parameters: parameters.clone(),
+            unprotected: read.unprotected,
+            not_applied: read.not_applied,
+            ..Pipeline::new(key, spec)
+        };
         loaded.bundle.pipelines.insert(pipeline.key.clone(), pipeline);
     }
     loaded.faults = faults.sorted(&files);

@@ -260,6 +260,14 @@ pub struct NotApplied {
     pub place: Place,
 }
 
+impl fmt::Display for NotApplied {
+    /// The clause and what it belongs to.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.clause)?;
+        self.dataset.iter().try_for_each(|dataset| write!(f, " of {dataset}"))
+    }
+}
+
 /// Something a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {

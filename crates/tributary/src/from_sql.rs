@@ -56,12 +56,13 @@ impl Pipeline {
         if !unprotected.is_empty() && !options.accept_unprotected {
             return Err(Error::Unprotected { clauses: unprotected });
         }
-        Ok(Self::from_spec(lowered.pipeline)?.with_unprotected(unprotected))
+        let others = parsed.not_applied.iter().filter(|clause| !clause.protects);
+        let not_applied: Vec<String> = others.map(|clause| format!("{}: {}", in_words(clause), clause.reason)).collect();
+        Ok(Self::from_spec(lowered.pipeline)?.with_unprotected(unprotected).with_not_applied(not_applied))
     }
 }
 
 fn in_words(clause: &NotApplied) -> String {
-    let NotApplied { clause, dataset, place, .. } = clause;
-    let of = dataset.as_ref().map(|dataset| format!(" of {dataset}")).unwrap_or_default();
-    format!("{clause}{of} ({}:{}:{})", place.file, place.line, place.column)
+    let place = &clause.place;
+    format!("{clause} ({}:{}:{})", place.file, place.line, place.column)
 }

@@ -42,6 +42,8 @@ pub struct Pipeline {
     sources: Vec<Arc<dyn RecordSource>>,
     /// Masks and row filters that are not enforced, in words.
     unprotected: Vec<String>,
+    /// What else of its text is not executed, in words.
+    not_applied: Vec<String>,
 }
 
 impl Pipeline {
@@ -103,6 +105,28 @@ impl Pipeline {
     /// ```
     pub fn unprotected(&self) -> &[String] {
         &self.unprotected
+    }
+
+    /// The same pipeline, of whose text these clauses are read and not executed. Every report of its runs says them.
+    ///
+    /// ```
+    /// let pipeline = tributary::Pipeline::builder("shop").build()?.with_not_applied(["SCHEDULE (shop.sql:1:8)".to_owned()]);
+    /// assert_eq!(pipeline.not_applied(), ["SCHEDULE (shop.sql:1:8)"]);
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_not_applied(mut self, clauses: impl IntoIterator<Item = String>) -> Self {
+        self.not_applied.extend(clauses);
+        self
+    }
+
+    /// What [`Pipeline::with_not_applied`] was told.
+    ///
+    /// ```
+    /// assert!(tributary::Pipeline::default().not_applied().is_empty());
+    /// ```
+    pub fn not_applied(&self) -> &[String] {
+        &self.not_applied
     }
 
     /// The same pipeline run as somebody: what `current_user()` answers in its texts. Without it a text that asks is refused.

@@ -29,6 +29,9 @@ pub struct RunReport {
     /// Masks and row filters of the pipeline that were not enforced, as a person accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unprotected: Vec<String>,
+    /// What else of the pipeline's text is read and not executed, each with its place and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applied: Vec<String>,
     /// A report a dataset.
     pub datasets: Vec<DatasetReport>,
 }

@@ -140,7 +140,7 @@ impl Live<'_> {
             }
             Action::SqlFile { path, parameters } | Action::Notebook { path, parameters } => {
                 let parameters = self.pushed_down(filled_all(parameters, values)?, &attempt);
-                self.statements(path, &parameters, &attempt.cancel).await
+                self.statements(path, &parameters, &attempt).await
             }
             Action::Condition { op, left, right } => {
                 let (left, right) = (filled(left, values)?, filled(right, values)?);
@@ -202,6 +202,7 @@ impl Live<'_> {
         let started = self.now();
         let report = tokio::spawn(async move { lake.run(&pipeline, options).await }).await;
         let report = report.map_err(|_| bug("the pipeline's run broke off"))??;
+        self.say_not_done(attempt, progress::not_done(&report));
         let ended = of_report(&report);
         self.recorded().updates.push(PipelineUpdate {
             pipeline: record::pipeline(found, &session.id_of("pipelines", &found.key), &found.parameters),
@@ -223,7 +224,7 @@ impl Live<'_> {
     }
 
     /// Executes the statements of a file, one after the other.
-    async fn statements(&self, path: &str, parameters: &BTreeMap<String, String>, cancel: &CancellationToken) -> Result<Ended, Failure> {
+    async fn statements(&self, path: &str, parameters: &BTreeMap<String, String>, attempt: &Attempt<'_>) -> Result<Ended, Failure> {
         let file = self.session.around.join(path);
         let text = std::fs::read_to_string(&file).map_err(|source| Error::PipelineFile { file, source })?;
         let text = parameters::fill(&text, parameters);
@@ -240,13 +241,15 @@ impl Live<'_> {
         let stop = work.abort_handle();
         let done = tokio::select! {
             done = work => done,
-            () = cancel.cancelled() => {
+            () = attempt.cancel.cancelled() => {
                 stop.abort();
                 return Ok(Ended::canceled());
             }
         };
-        let first_row = done.map_err(|_| bug("the statements broke off"))??;
-        let values = first_row
+        let done = done.map_err(|_| bug("the statements broke off"))??;
+        self.say_not_done(attempt, done.not_done);
+        let values = done
+            .first_row
             .into_iter()
             .flat_map(|(column, value)| [(format!("output.first_row.{column}"), value.clone()), (format!("values.{column}"), value)]);
         Ok(Ended { values: values.collect(), ..Ended::well() })
@@ -312,6 +315,14 @@ impl Live<'_> {
             json!({ "event": "task_started", "task": task.key, "attempt": number, "run_id": run_id, "kind": task.action.task_kind() });
         let again = if *number > 0 { format!(", attempt {}", number + 1) } else { String::new() };
         self.session.teller.say(object, &format!("task {}  begins{again}", task.key));
+    }
+
+    /// What the texts of a task say and its run does not do.
+    fn say_not_done(&self, attempt: &Attempt<'_>, lines: impl IntoIterator<Item = String>) {
+        for line in lines {
+            let object = json!({ "event": "not_done", "task": attempt.task.key, "run_id": attempt.run_id, "what": line });
+            self.session.teller.say(object, &format!("task {}  {line}", attempt.task.key));
+        }
     }
 
     fn say_end(&self, attempted: &Attempted, again: bool) {

@@ -9,19 +9,30 @@ use tributary::sql::{Answer, Session, SessionOptions, steps};
 use tributary::{ExitCode, Lake};
 
 use crate::failure::{Error, Failure};
+use crate::progress;
 
-/// Executes every statement of a text; gives the first row of the last one that has rows, by column.
-pub async fn run(lake: &Lake, name: &str, text: &str, options: SessionOptions) -> Result<BTreeMap<String, String>, Failure> {
+/// What the statements of a text came to.
+#[derive(Debug, Default)]
+pub struct Executed {
+    /// The first row of the last statement that has rows, by column.
+    pub first_row: BTreeMap<String, String>,
+    /// What definitions among them say and a run does not do, a line each.
+    pub not_done: Vec<String>,
+}
+
+/// Executes every statement of a text.
+pub async fn run(lake: &Lake, name: &str, text: &str, options: SessionOptions) -> Result<Executed, Failure> {
     let mut session = Session::new(lake, options);
-    let mut row = BTreeMap::new();
+    let mut executed = Executed::default();
     for step in steps(name, text)? {
         match session.execute(step).await? {
-            Answer::Rows(frame) => row = first_row(*frame).await?,
+            Answer::Rows(frame) => executed.first_row = first_row(*frame).await?,
             Answer::Ran(report) if report.exit_code() != ExitCode::Done => return Err(super::live::failure_of(&report)),
-            Answer::Ran(_) | Answer::Done(_) => {}
+            Answer::Ran(report) => executed.not_done.extend(progress::not_done(&report)),
+            Answer::Done(_) => {}
         }
     }
-    Ok(row)
+    Ok(executed)
 }
 
 /// Runs a query to its end and keeps its first row.

@@ -106,6 +106,7 @@ pub fn finished(report: &RunReport, exit_code: u8) -> Value {
         "cancelled": report.cancelled,
         "millis": report.millis,
         "unprotected": report.unprotected,
+        "not_applied": report.not_applied,
         "exit_code": exit_code,
     })
 }

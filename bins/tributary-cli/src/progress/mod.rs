@@ -79,6 +79,20 @@ pub fn finish(voice: Voice, report: &RunReport, exit_code: u8) -> Result<(), Fai
 }
 
 fn closing(report: &RunReport) -> String {
+    let mut text = sums(report);
+    for line in not_done(report) {
+        text.push_str(&format!("\n{line}"));
+    }
+    text
+}
+
+/// What the pipeline says and a run does not do, a line each.
+pub fn not_done(report: &RunReport) -> impl Iterator<Item = String> {
+    let unprotected = report.unprotected.iter().map(|clause| format!("not protected: {clause}"));
+    unprotected.chain(report.not_applied.iter().map(|clause| format!("not applied: {clause}")))
+}
+
+fn sums(report: &RunReport) -> String {
     if report.datasets.is_empty() {
         return "no dataset was chosen".to_owned();
     }
@@ -95,11 +109,7 @@ fn closing(report: &RunReport) -> String {
     if report.cancelled {
         text.push_str(", interrupted");
     }
-    text = format!("{text}, {}", seconds(report.millis));
-    for clause in &report.unprotected {
-        text.push_str(&format!("\nnot protected: {clause}"));
-    }
-    text
+    format!("{text}, {}", seconds(report.millis))
 }
 
 /// A dataset's end in one line.

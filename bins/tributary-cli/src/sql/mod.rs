@@ -15,7 +15,7 @@ use tributary::{ExitCode, RunOptions};
 use tributary_config::{Inputs, Loaded, Output};
 
 use crate::failure::{Error, Failure, Outcome};
-use crate::{opened, output, start};
+use crate::{opened, output, progress, start};
 
 /// What a text that is no file is called where mistakes of a pipeline are placed.
 const UNNAMED: &str = "sql";
@@ -73,6 +73,9 @@ async fn answer(session: &mut Session, step: Step, output: Output) -> Outcome {
             for dataset in &report.datasets {
                 let error = dataset.error.as_ref().map(|error| format!(": error[{}]: {}", error.code, error.message)).unwrap_or_default();
                 eprintln!("{} {}, {} rows in, {} out{error}", dataset.table, dataset.status, dataset.rows_in, dataset.rows_out);
+            }
+            for line in progress::not_done(&report) {
+                eprintln!("{line}");
             }
             Ok(report.exit_code().code())
         }

@@ -97,6 +97,48 @@ fn a_pipeline_that_hides_values_runs_only_when_told_that_it_does_not() {
 }
 
 #[test]
+fn every_way_to_run_a_pipeline_says_what_of_its_text_is_not_done() {
+    let shop = shop();
+    let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
+    shop.write("databricks.yml", &root.replace("{glob: {include: sql/**}}", "{glob: {include: sql/**}}, {file: {path: job.py}}"));
+    shop.write("job.py", "print()\n");
+    let view = "CREATE OR REFRESH MATERIALIZED VIEW gold.n (n BIGINT, PRIMARY KEY (n)) SCHEDULE EVERY 1 HOUR AS SELECT count(*) AS n FROM silver.orders;\n";
+    shop.write("sql/gold.sql", view);
+    let expected = [
+        "job.py: only SQL is run (databricks.yml:8:7)",
+        "PRIMARY KEY of gold.n: keys are for people; nothing enforces them (sql/gold.sql:1:55)",
+        "SCHEDULE of gold.n",
+    ];
+    let says_all = |said: &str| {
+        for clause in expected {
+            assert!(said.contains(&format!("not applied: {clause}")), "{clause}\n{said}");
+        }
+    };
+    says_all(&shop.says(0, &["plan", "--pipeline", "retail"]));
+    let report = shop.path("report.json");
+    let run = ["run", "--pipeline", "retail", "--log-format", "text", "--report", report.to_str().unwrap()];
+    for said in [shop.says(0, &run), shop.says(0, &run), shop.says(0, &["job", "run", "hourly", "--log-format", "text"])] {
+        says_all(&said);
+    }
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(&report).unwrap()).unwrap();
+    let listed: Vec<&str> = document["not_applied"].as_array().unwrap().iter().map(|clause| clause.as_str().unwrap()).collect();
+    assert_eq!(listed.len(), expected.len(), "{document}");
+    assert!(listed.iter().zip(expected).all(|(listed, expected)| listed.starts_with(expected)), "{document}");
+    let of_job = shop.says(0, &["job", "run", "hourly"]);
+    let told = of_job.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(|line| line["event"] == "not_done");
+    assert_eq!(told.count(), expected.len(), "{of_job}");
+    let validated = shop.says(0, &["validate"]);
+    for clause in expected {
+        assert!(validated.contains(clause.split(" (").next().unwrap().split(':').next().unwrap()), "{clause}\n{validated}");
+    }
+    let said = shop.says(0, &["sql", view]);
+    assert!(said.contains("not applied: SCHEDULE of gold.n"), "{said}");
+    shop.write("sql/gold.sql", "CREATE OR REFRESH MATERIALIZED VIEW gold.n AS SELECT count(*) AS n FROM silver.orders;\n");
+    shop.write("databricks.yml", &root);
+    assert!(!shop.says(0, &run).contains("not applied"));
+}
+
+#[test]
 fn sql_files_alone_are_run_by_their_folder_or_one_by_one() {
     let shop = shop();
     std::fs::remove_file(shop.path("databricks.yml")).unwrap();

@@ -63,6 +63,9 @@ pub struct Plan {
     pub full_refresh_all: bool,
     /// A plan a dataset, in the order of the phases.
     pub datasets: Vec<DatasetPlan>,
+    /// What of the pipeline's text is read and not executed, each with its place and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applied: Vec<String>,
     /// What the plan rests on, by name: versions of tables, fingerprints of definitions and of the files that are due.
     pub basis: BTreeMap<String, String>,
 }
@@ -258,6 +261,7 @@ impl Lake {
             full_refresh: options.full_refresh.clone(),
             full_refresh_all: options.full_refresh_all,
             datasets,
+            not_applied: pipeline.not_applied().to_vec(),
             basis,
         })
     }

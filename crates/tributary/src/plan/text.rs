@@ -35,6 +35,9 @@ impl Plan {
         for note in unchanged.flat_map(|dataset| &dataset.notes).filter(|note| note.starts_with(super::NOT_PROTECTED)) {
             let _ = writeln!(text, "{note}\n");
         }
+        for clause in &self.not_applied {
+            let _ = writeln!(text, "not applied: {clause}\n");
+        }
         text.push_str(&self.sums());
         text.push('\n');
         text

@@ -122,7 +122,8 @@ impl Run {
     pub(super) fn report(&self, started_at: DateTime<Utc>, millis: u64, cancelled: bool, datasets: Vec<DatasetReport>) -> RunReport {
         let pipeline = self.pipeline.spec().name.clone();
         let unprotected = self.pipeline.unprotected().to_vec();
-        RunReport { run_id: self.id.clone(), pipeline, started_at, millis, cancelled, unprotected, datasets }
+        let not_applied = self.pipeline.not_applied().to_vec();
+        RunReport { run_id: self.id.clone(), pipeline, started_at, millis, cancelled, unprotected, not_applied, datasets }
     }
 
     /// Keeps what became of datasets in the system tables: counts, and where their rows come from.
