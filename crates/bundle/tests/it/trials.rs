@@ -69,5 +69,5 @@ fn a_lake_beside_the_tests_is_not_looked_through_and_a_folder_that_is_too_large_
     assert_eq!(find_tests(folder.path()), (vec![folder.path().join("sql/tests/orders.yml")], Vec::new()));
     many("raw");
     let (_, faults) = find_tests(folder.path());
-    assert_eq!(faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), ["BU0030"], "{faults:?}");
+    assert_eq!(faults.iter().map(|fault| fault.code).collect::<Vec<_>>(), ["BU0004"], "{faults:?}");
 }
