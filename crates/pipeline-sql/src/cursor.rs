@@ -1,6 +1,7 @@
 //! The words and signs of one statement, and a place among them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use sqlparser::dialect::DatabricksDialect;
@@ -9,6 +10,7 @@ use tributary_specs::Place;
 
 use crate::error::Error;
 use crate::text::Prepared;
+use crate::woven::Trail;
 
 /// Words and signs of a statement at most.
 const TOKENS_MAX: usize = 50_000;
@@ -114,9 +116,18 @@ impl Tokens {
 
     /// The text of some words, with what stands between them.
     pub(crate) fn text(&self, from: usize, to: usize) -> &str {
+        &self.prepared.text[self.bytes(from, to)]
+    }
+
+    /// Where the text of some words stands.
+    pub(crate) fn trail(&self, from: usize, to: usize) -> Trail {
+        self.prepared.trail(&self.bytes(from, to))
+    }
+
+    fn bytes(&self, from: usize, to: usize) -> Range<usize> {
         match (self.list.get(from), to.checked_sub(1).and_then(|last| self.list.get(last))) {
-            (Some(first), Some(last)) if to > from => &self.prepared.text[first.start..last.end],
-            _ => "",
+            (Some(first), Some(last)) if to > from => first.start..last.end,
+            _ => 0..0,
         }
     }
 }

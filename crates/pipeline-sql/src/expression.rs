@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::query::unreadable;
 use crate::read::Reader;
 use crate::streams;
+use crate::woven::Woven;
 
 impl Reader<'_> {
     /// The text of the expression that comes next, as far as it goes; it is passed over. A mistake is told and gives none.
@@ -37,15 +38,21 @@ impl Reader<'_> {
             let unreadable = Error::ExpressionUnreadable { of: of.to_owned(), clause: clause.to_owned(), reason };
             self.report.fault(&cursor.place(), &unreadable);
         }
-        let from = cursor.at;
+        let (from, place) = (cursor.at, cursor.place());
         cursor.at = end;
-        let mut text = cursor.text_from(from).to_owned();
+        let (written, trail) = (cursor.text_from(from), cursor.tokens.trail(from, end));
         let base = cursor.tokens.word(from).map_or(0, |word| word.start);
-        for (words, value) in plain.replaced.iter().rev().filter(|(words, _)| words.end <= end) {
+        let (mut woven, mut at) = (Woven::default(), 0);
+        for (words, value) in plain.replaced.iter().filter(|(words, _)| words.end <= end) {
             if let (Some(first), Some(last)) = (cursor.tokens.word(words.start), cursor.tokens.word(words.end - 1)) {
-                text.replace_range(first.start - base..last.end - base, value);
+                woven.push(written, &trail, at..first.start - base);
+                woven.put(value, &trail, first.start - base);
+                at = last.end - base;
             }
         }
+        woven.push(written, &trail, at..written.len());
+        let text = woven.text.clone();
+        self.report.expression(place, woven);
         Some(text)
     }
 

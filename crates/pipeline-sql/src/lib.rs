@@ -27,6 +27,7 @@ mod items;
 mod literal;
 mod lower;
 mod names;
+mod origin;
 mod parameters;
 mod parsed;
 mod place;
@@ -37,6 +38,7 @@ mod report;
 mod scan;
 mod streams;
 mod text;
+mod woven;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +46,7 @@ use std::sync::Arc;
 pub use error::Error;
 pub use fault::{Fault, Faults};
 pub use lower::Lowered;
+pub use origin::{Origins, Spot};
 pub use parsed::{
     AutoCdc, DatasetName, DeclaredColumn, Definition, Flow, FlowAction, Kind, NotApplied, Notice, Options, Parsed, Placed, SqlFile,
 };
@@ -79,8 +82,10 @@ pub fn parse(files: &[SqlFile], parameters: &BTreeMap<String, String>, options: 
 fn read_files(files: &[SqlFile], parameters: &BTreeMap<String, String>, options: &Options) -> Parsed {
     let mut report = Report::default();
     let mut defined = read::Defined::default();
+    let mut lines_of = BTreeMap::new();
     for file in files {
         let lines = Arc::new(place::Lines::new(&file.path, &file.text));
+        lines_of.insert(file.path.clone(), Arc::clone(&lines));
         let mut scope = names::Scope::new(options);
         let mut values = parameters::Parameters::new(parameters);
         let mut settings = Vec::new();
@@ -97,7 +102,7 @@ fn read_files(files: &[SqlFile], parameters: &BTreeMap<String, String>, options:
         }
     }
     let graph = check::check(&defined, &mut report);
-    let lowered = lower::lower(&defined, &graph, &mut report);
+    let lowered = lower::lower(&defined, &graph, lines_of, &mut report);
     portability::note(&defined, &mut report);
     let read::Defined { datasets, flows, .. } = defined;
     let Report { mut faults, mut not_applied, mut notices, mut constructs, .. } = report;

@@ -17,13 +17,16 @@ mod silver;
 mod validate;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tributary_specs::{Column, Pipeline, Place, TableName};
 
 use crate::check::Graph;
 use crate::error::Error;
 use crate::fault::Faults;
+use crate::origin::Origins;
 use crate::parsed::{DatasetName, Definition, FlowAction, Kind, Parsed};
+use crate::place::Lines;
 use crate::query::{Query, Read};
 use crate::read::Defined;
 use crate::report::Report;
@@ -38,6 +41,8 @@ pub struct Lowered {
     pub catalog: Option<String>,
     /// Where the dataset of each table is defined.
     pub places: BTreeMap<TableName, Place>,
+    /// Where everything in the specs stands.
+    pub origins: Arc<Origins>,
 }
 
 impl Parsed {
@@ -56,8 +61,9 @@ impl Parsed {
 }
 
 /// Makes specs of everything that has no mistake, and adds the mistakes that show only then.
-pub(crate) fn lower(defined: &Defined, graph: &Graph, report: &mut Report) -> Lowered {
-    let mut lowering = Lowering { defined, graph, report, out: Lowered::default(), origins: validate::Origins::default(), rendered: 0 };
+pub(crate) fn lower(defined: &Defined, graph: &Graph, files: BTreeMap<String, Arc<Lines>>, report: &mut Report) -> Lowered {
+    let (out, origins) = (Lowered::default(), Origins::default());
+    let mut lowering = Lowering { defined, graph, report, out, origins, rendered: 0, steps: 0 };
     lowering.catalog();
     // Feeds first: what merges their changes goes by them.
     for feeds in [true, false] {
@@ -70,7 +76,8 @@ pub(crate) fn lower(defined: &Defined, graph: &Graph, report: &mut Report) -> Lo
     }
     lowering.external();
     lowering.validate();
-    lowering.out
+    let Lowering { out, origins, .. } = lowering;
+    Lowered { origins: Arc::new(Origins { files, ..origins }), ..out }
 }
 
 struct Lowering<'a> {
@@ -78,9 +85,11 @@ struct Lowering<'a> {
     graph: &'a Graph,
     report: &'a mut Report,
     out: Lowered,
-    origins: validate::Origins,
+    origins: Origins,
     /// Bytes of the queries made so far.
     rendered: usize,
+    /// Steps of where they stand.
+    steps: usize,
 }
 
 /// What writes rows of a streaming table: the query of its definition, or a flow.

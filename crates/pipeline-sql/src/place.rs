@@ -6,7 +6,7 @@ use tributary_specs::Place;
 const STRIDE: usize = 1024;
 
 /// The lines of a file, and how many characters come before every so many bytes.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Lines {
     file: String,
     text: String,
@@ -31,6 +31,18 @@ impl Lines {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
         Place { file: self.file.clone(), line, column: self.before(at) - self.before(start) + 1 }
+    }
+
+    /// The byte at a line and a column.
+    pub(crate) fn byte(&self, line: usize, column: usize) -> usize {
+        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
+        let rest = &self.text[start..];
+        start + rest.char_indices().nth(column.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
+    }
+
+    /// The text from a byte on.
+    pub(crate) fn text_from(&self, at: usize) -> &str {
+        self.text.get(at..).unwrap_or_default()
     }
 
     fn before(&self, at: usize) -> usize {

@@ -18,6 +18,7 @@ use crate::parameters::Parameters;
 use crate::parsed::DatasetName;
 use crate::report::Report;
 use crate::streams::{self, Plain};
+use crate::woven::Trail;
 
 /// A query of a definition or flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct Query {
     pub(crate) shape: Shape,
     /// How the options of its stream have it read.
     pub(crate) stream_read: tributary_specs::StreamRead,
+    /// Where the text stands.
+    pub(crate) trail: Trail,
     /// Bytes of the text in whose place something else is meant, in order.
     pub(crate) edits: Vec<(Range<usize>, String)>,
 }
@@ -140,7 +143,8 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     edits.sort_by_key(|(range, _)| range.start);
     found.sort_by_key(|read: &Read| read.range.start);
     let shape = Shape { metadata, ..shape(&tree) };
-    Some(Query { text, place: cursor.place(), reads: found, shape, stream_read: plain.stream_read, edits })
+    let trail = cursor.tokens.trail(cursor.at, cursor.end);
+    Some(Query { text, place: cursor.place(), reads: found, shape, stream_read: plain.stream_read, trail, edits })
 }
 
 /// What the parser says, and at which word.

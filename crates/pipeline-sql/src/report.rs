@@ -1,5 +1,7 @@
 //! What is collected while files are read.
 
+use std::collections::BTreeMap;
+
 use tributary_fault::nearest;
 use tributary_specs::Place;
 
@@ -7,9 +9,12 @@ use crate::error::Error;
 use crate::fault::Fault;
 use crate::parsed::{NotApplied, Notice};
 use crate::portability::{Construct, PortabilityRule};
+use crate::woven::Woven;
 
 /// Mistakes told at most; what comes after them is seldom news.
 const FAULTS_MAX: usize = 1000;
+/// Expressions of a dataset at most that are looked through for one.
+const EXPRESSIONS_MAX: usize = 100;
 /// Comparisons of names at most.
 const COMPARISONS_MAX: usize = 20_000;
 
@@ -20,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) not_applied: Vec<NotApplied>,
     pub(crate) notices: Vec<Notice>,
     pub(crate) constructs: Vec<Construct>,
+    /// Expressions, by where they begin.
+    pub(crate) expressions: BTreeMap<Place, Woven>,
     /// The statement has a mistake below the grammar: what the grammar finds wrong with it comes from that.
     pub(crate) muted: bool,
     /// Comparisons of names that are left for finding nearest ones.
@@ -29,7 +36,8 @@ pub(crate) struct Report {
 impl Default for Report {
     fn default() -> Self {
         let (faults, not_applied, notices, constructs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { faults, not_applied, notices, constructs, muted: false, comparisons: COMPARISONS_MAX }
+        let expressions = BTreeMap::new();
+        Self { faults, not_applied, notices, constructs, expressions, muted: false, comparisons: COMPARISONS_MAX }
     }
 }
 
@@ -39,6 +47,18 @@ impl Report {
         let known: Vec<String> = known.take(self.comparisons).collect();
         self.comparisons -= known.len();
         nearest(name, known.iter().map(String::as_str)).map(str::to_owned)
+    }
+
+    /// Keeps where an expression stands.
+    pub(crate) fn expression(&mut self, place: Place, woven: Woven) {
+        self.expressions.insert(place, woven);
+    }
+
+    /// The first expression of a text that begins at a place or behind it.
+    pub(crate) fn expression_of(&self, from: Option<&Place>, text: &str) -> Option<&Woven> {
+        let from = from?;
+        let behind = self.expressions.range(from..).take_while(|(place, _)| place.file == from.file);
+        behind.take(EXPRESSIONS_MAX).map(|(_, woven)| woven).find(|woven| woven.text == text)
     }
 
     pub(crate) fn fault(&mut self, place: &Place, error: &Error) {

@@ -1,10 +1,12 @@
 //! A statement as the parser is given it, and where each of its bytes came from.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tributary_specs::Place;
 
 use crate::place::Lines;
+use crate::woven::Trail;
 
 /// Text of one statement: blanks are blanks, strings stand in single quotes as [`crate::literal::quoted`] writes them, parameters
 /// are put in.
@@ -47,6 +49,18 @@ impl Prepared {
     /// Where a byte of the text stands in the file.
     pub(crate) fn place(&self, at: usize) -> Place {
         self.lines.place(self.original(at))
+    }
+
+    /// Where the bytes of a part of the text stand.
+    pub(crate) fn trail(&self, range: &Range<usize>) -> Trail {
+        let mut trail = Trail::default();
+        let first = self.pieces.partition_point(|piece| piece.at <= range.start).saturating_sub(1);
+        for piece in self.pieces.iter().skip(first).take_while(|piece| piece.at < range.end) {
+            let at = piece.at.max(range.start);
+            let original = piece.original + if piece.verbatim { at - piece.at } else { 0 };
+            trail.step(at - range.start, &self.lines, original, piece.verbatim);
+        }
+        trail
     }
 
     fn original(&self, at: usize) -> usize {

@@ -9,10 +9,10 @@ use tributary_specs::{
 };
 
 use super::properties::{Said, list};
-use super::validate::Origin;
 use super::{Lowering, table_of};
 use crate::call::{Argument, Call, Value};
 use crate::error::Error;
+use crate::origin::Origin;
 use crate::parsed::Definition;
 use crate::portability::rules;
 

@@ -18,8 +18,11 @@ impl Lowering<'_> {
             let reason = "types and comments of columns are kept only where every column has a type";
             self.report.not_applied(definition.place.clone(), "columns of the view", Some(&of), reason);
         }
-        let mut spec = GoldSpec::new(table_of(&definition.name), renamed(definition, &rendered.text));
-        spec.sources = rendered.sources();
+        let mut origin = self.origin(definition, &said.names_of_set());
+        let sources = rendered.sources();
+        let query = renamed(definition, rendered.woven);
+        let mut spec = GoldSpec::new(table_of(&definition.name), query.text.clone());
+        spec.sources = sources;
         spec.refresh = said.refresh.unwrap_or_default();
         spec.schema = if typed { self.schema(definition) } else { Vec::new() };
         spec.expectations = self.expectations(definition, &said);
@@ -30,7 +33,8 @@ impl Lowering<'_> {
         spec.quarantine = said.quarantine;
         spec.comment.clone_from(&definition.comment);
         spec.properties = said.table;
-        self.origins.gold.push(definition.into());
+        origin.texts.insert("query".to_owned(), query);
+        self.origins.gold.push(origin);
         self.out.places.insert(spec.table.clone(), definition.place.clone());
         self.out.pipeline.gold.push(spec);
     }

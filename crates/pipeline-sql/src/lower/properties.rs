@@ -6,6 +6,7 @@ use tributary_specs::{ExpectationAction, MergePolicy, NullKeys, Place, Refresh, 
 
 use super::Lowering;
 use crate::error::Error;
+use crate::origin::Origin;
 use crate::parsed::Definition;
 
 /// What properties of ours say of a dataset.
@@ -30,7 +31,40 @@ pub(super) struct Said {
     pub(super) of_merges: Vec<(String, Place)>,
 }
 
+impl Said {
+    /// Names of the rules of the whole table.
+    pub(super) fn names_of_set(&self) -> Vec<String> {
+        self.of_set.iter().map(|rule| rule.name.clone()).collect()
+    }
+}
+
+/// Fields of specs that properties say, and the property of each.
+const SAID_BY: &[(&str, &str)] = &[
+    ("insert_when", "tributary.merge.insertWhen"),
+    ("update_when", "tributary.merge.updateWhen"),
+    ("delete_when", "tributary.merge.deleteWhen"),
+    ("zorder_by", "pipelines.autoOptimize.zOrderCols"),
+];
+
 impl Lowering<'_> {
+    /// Where the spec of a definition and its fields stand; `rules` = names of its rules of the whole table.
+    pub(super) fn origin(&self, definition: &Definition, rules: &[String]) -> Origin {
+        let mut origin = Origin::from(definition);
+        let of_property = |name: &str| {
+            let found = definition.properties.iter().find(|(property, _)| property.eq_ignore_ascii_case(name));
+            found.and_then(|(_, placed)| placed.place.clone())
+        };
+        let fields = SAID_BY.iter().map(|(field, property)| ((*field).to_owned(), of_property(property)));
+        let of_set =
+            rules.iter().enumerate().map(|(at, rule)| (format!("set_expectations[{at}]"), of_property(&format!("{SET_RULE}{rule}"))));
+        origin.fields.extend(fields.chain(of_set).filter_map(|(field, place)| Some((field, place?))));
+        for (at, rule) in definition.expectations.iter().enumerate() {
+            let woven = self.report.expression_of(rule.place.as_ref(), &rule.value.expression);
+            origin.texts.extend(woven.map(|woven| (format!("expectations[{at}].expression"), woven.clone())));
+        }
+        origin
+    }
+
     /// Takes the properties of a definition apart.
     pub(super) fn said(&mut self, definition: &Definition) -> Said {
         let mut said = Said::default();

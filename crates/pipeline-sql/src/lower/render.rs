@@ -2,25 +2,28 @@
 
 use std::ops::Range;
 
-use tributary_specs::{ExpectationAction, StreamRead, TableName};
+use tributary_specs::{Expectation, ExpectationAction, StreamRead, TableName};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
 use crate::error::Error;
-use crate::parsed::{Definition, quoted};
+use crate::parsed::{Definition, Placed, quoted};
 use crate::query::Query;
+use crate::woven::Woven;
 
 /// Bytes of a query at most, views put in.
 const BYTES_MAX: usize = 1 << 20;
 /// Bytes of all queries at most, views put in.
 const BYTES_MAX_ALL: usize = 32 << 20;
+/// Steps of where the texts of all queries stand at most; of what comes behind them only the beginning is known.
+const STEPS_MAX_ALL: usize = 1 << 20;
 /// Views within views at most.
 const VIEWS_MAX: usize = 100;
 
 /// A query as engines take it.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
-    pub(super) text: String,
+    pub(super) woven: Woven,
     /// Tables it reads, in the order of the text.
     pub(super) reads: Vec<TableName>,
     /// The table of which only new rows are read.
@@ -50,19 +53,27 @@ impl Lowering<'_> {
     /// The query's text; `once`: the first table it reads is taken for its stream. A mistake is told and gives none.
     pub(super) fn render(&mut self, query: &Query, of: &str, feed: Option<&TableName>, once: bool) -> Option<Rendered> {
         let mut out = Rendered::default();
-        let text = self.text(query, of, feed, once, &mut out)?;
-        out.text = text;
+        let woven = self.text(query, of, feed, once, &mut out)?;
+        self.steps += woven.trail.len();
+        let trail = if self.steps > STEPS_MAX_ALL { woven.trail.forgotten() } else { woven.trail };
+        out.woven = Woven { trail, ..woven };
         Some(out)
     }
 
     /// `in_stream`: the query is a view that is read as a stream.
-    fn text(&mut self, query: &Query, of: &str, feed: Option<&TableName>, in_stream: bool, out: &mut Rendered) -> Option<String> {
-        let mut edits: Vec<(Range<usize>, String)> = query.edits.clone();
+    fn text(&mut self, query: &Query, of: &str, feed: Option<&TableName>, in_stream: bool, out: &mut Rendered) -> Option<Woven> {
+        let in_place = |at: usize, text: &str| {
+            let mut woven = Woven::default();
+            woven.put(text, &query.trail, at);
+            woven
+        };
+        let edits = query.edits.iter().map(|(range, text)| (range.clone(), in_place(range.start, text)));
+        let mut edits: Vec<(Range<usize>, Woven)> = edits.collect();
         if !query.stream_read.is_auto() {
             out.stream_read = query.stream_read;
         }
         for (range, field) in &query.shape.metadata {
-            edits.push((range.clone(), self.metadata(field, query, of)?));
+            edits.push((range.clone(), in_place(range.start, &self.metadata(field, query, of)?)));
         }
         for (number, read) in query.reads.iter().enumerate() {
             let streams = is_stream(read) || (in_stream && number == 0);
@@ -76,7 +87,7 @@ impl Lowering<'_> {
                 };
                 out.stream = Some(table.clone());
                 out.reads.push(table.clone());
-                edits.push((read.range.clone(), table.to_string()));
+                edits.push((read.range.clone(), in_place(read.range.start, &table.to_string())));
                 continue;
             }
             match self.meaning(read, of)? {
@@ -87,50 +98,32 @@ impl Lowering<'_> {
                         out.has_view = true;
                         let inner = self.view_text(dataset, view, of, streams, out)?;
                         let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&dataset.name.name)) };
-                        edits.push((read.range.clone(), format!("({inner}){alias}")));
+                        let mut named = in_place(read.range.start, "(");
+                        named.add(&inner);
+                        named.put(&format!("){alias}"), &query.trail, read.range.start);
+                        edits.push((read.range.clone(), named));
                     } else {
                         let table = table_of(&dataset.name);
-                        self.named(query, read, table, streams, &mut edits, out);
+                        edits.extend(named(query, read, table, streams, out));
                     }
                 }
-                Meaning::Table(table) => self.named(query, read, table, streams, &mut edits, out),
+                Meaning::Table(table) => edits.extend(named(query, read, table, streams, out)),
             }
         }
-        let text = edited(&query.text, edits);
-        self.rendered += text.len();
-        if text.len() > BYTES_MAX || self.rendered > BYTES_MAX_ALL {
+        let woven = edited(query, edits);
+        self.rendered += woven.text.len();
+        if woven.text.len() > BYTES_MAX || self.rendered > BYTES_MAX_ALL {
             self.report.fault(
                 &query.place,
                 &Error::TooLarge { what: format!("the query of {of}, its views put in,"), most: BYTES_MAX, of: "bytes" },
             );
             return None;
         }
-        Some(text)
-    }
-
-    fn named(
-        &self,
-        query: &Query,
-        read: &crate::query::Read,
-        table: TableName,
-        streams: bool,
-        edits: &mut Vec<(Range<usize>, String)>,
-        out: &mut Rendered,
-    ) {
-        let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
-        let by_name = query.text.get(read.range.clone()).is_some_and(|written| !written.contains('('));
-        let same = parts && by_name;
-        if !same {
-            edits.push((read.range.clone(), table.to_string()));
-        }
-        if streams && out.stream.is_none() {
-            out.stream = Some(table.clone());
-        }
-        out.reads.push(table);
+        Some(woven)
     }
 
     /// The query of a view, rows that its rules drop left out.
-    fn view_text(&mut self, view: &Definition, query: &Query, of: &str, streams: bool, out: &mut Rendered) -> Option<String> {
+    fn view_text(&mut self, view: &Definition, query: &Query, of: &str, streams: bool, out: &mut Rendered) -> Option<Woven> {
         if out.within >= VIEWS_MAX {
             let what = format!("the query of {of}");
             self.report.fault(&query.place, &Error::TooLarge { what, most: VIEWS_MAX, of: "views within each other" });
@@ -139,18 +132,25 @@ impl Lowering<'_> {
         out.within += 1;
         let text = self.text(query, of, None, streams, out);
         out.within -= 1;
-        let text = text?;
-        let rules: Vec<String> = view
-            .expectations
-            .iter()
-            .filter(|rule| rule.value.action == ExpectationAction::Drop)
-            .map(|rule| format!("({})", rule.value.expression))
-            .collect();
-        let named = renamed(view, &text);
+        let named = renamed(view, text?);
+        let drops = |rule: &&Placed<Expectation>| rule.value.action == ExpectationAction::Drop;
+        let rules: Vec<&Placed<Expectation>> = view.expectations.iter().filter(drops).collect();
         if rules.is_empty() {
             return Some(named);
         }
-        Some(format!("SELECT * FROM ({named}) AS {} WHERE {}", quoted(&view.name.name), rules.join(" AND ")))
+        let mut kept = Woven::default();
+        kept.say("SELECT * FROM (");
+        kept.add(&named);
+        kept.say(&format!(") AS {} WHERE ", quoted(&view.name.name)));
+        for (number, rule) in rules.into_iter().enumerate() {
+            kept.say(if number == 0 { "(" } else { " AND (" });
+            match self.report.expression_of(rule.place.as_ref(), &rule.value.expression) {
+                Some(expression) => kept.add(expression),
+                None => kept.say(&rule.value.expression),
+            }
+            kept.say(")");
+        }
+        Some(kept)
     }
 
     /// What a field of `_metadata` is called in a feed's table.
@@ -164,29 +164,46 @@ impl Lowering<'_> {
     }
 }
 
+/// Notes a table that is read; tells what its name is written as, where that is something else than stands there.
+fn named(query: &Query, read: &crate::query::Read, table: TableName, streams: bool, out: &mut Rendered) -> Option<(Range<usize>, Woven)> {
+    let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
+    let by_name = query.text.get(read.range.clone()).is_some_and(|written| !written.contains('('));
+    let mut written = Woven::default();
+    written.put(&table.to_string(), &query.trail, read.range.start);
+    if streams && out.stream.is_none() {
+        out.stream = Some(table.clone());
+    }
+    out.reads.push(table);
+    (!(parts && by_name)).then(|| (read.range.clone(), written))
+}
+
 /// The query with the names that the definition gives its columns.
-pub(super) fn renamed(definition: &Definition, text: &str) -> String {
+pub(super) fn renamed(definition: &Definition, query: Woven) -> Woven {
     let names: Vec<String> = definition.columns.iter().map(|column| quoted(&column.name)).collect();
     let untyped = definition.columns.iter().any(|column| column.data_type.is_none());
     if names.is_empty() || !untyped {
-        return text.to_owned();
+        return query;
     }
-    format!("SELECT * FROM ({text}) AS {}({})", quoted(&definition.name.name), names.join(", "))
+    let mut renamed = Woven::default();
+    renamed.say("SELECT * FROM (");
+    renamed.add(&query);
+    renamed.say(&format!(") AS {}({})", quoted(&definition.name.name), names.join(", ")));
+    renamed
 }
 
-/// A text with some of its bytes replaced.
-fn edited(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
+/// A query with some of its bytes replaced.
+fn edited(query: &Query, mut edits: Vec<(Range<usize>, Woven)>) -> Woven {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
-    let mut out = String::with_capacity(text.len());
+    let mut out = Woven::default();
     let mut at = 0;
     for (range, instead) in edits {
-        if range.start < at || text.get(range.clone()).is_none() {
+        if range.start < at || query.text.get(range.clone()).is_none() {
             continue;
         }
-        out.push_str(&text[at..range.start]);
-        out.push_str(&instead);
+        out.push(&query.text, &query.trail, at..range.start);
+        out.add(&instead);
         at = range.end;
     }
-    out.push_str(&text[at..]);
+    out.push(&query.text, &query.trail, at..query.text.len());
     out
 }

@@ -1,13 +1,16 @@
 //! Streaming tables that read streams of tables, and those that changes are applied to.
 
+use std::collections::BTreeMap;
+
 use tributary_specs::{Flow, IgnoreNullUpdates, MergePolicy, NullKeys, Place, SilverSpec, StreamRead, TableName};
 
 use super::properties::Said;
-use super::validate::Origin;
 use super::{Action, Lowering, Writer, table_of};
 use crate::error::Error;
+use crate::origin::Origin;
 use crate::parsed::{AutoCdc, Definition, FlowAction};
 use crate::portability::rules;
+use crate::woven::Woven;
 
 impl Lowering<'_> {
     /// A streaming table of the rows of queries.
@@ -20,17 +23,19 @@ impl Lowering<'_> {
         {
             return self.feed(definition, call, said);
         }
-        let Some(flows) = self.flows(definition, writers) else { return };
+        let Some((flows, texts)) = self.flows(definition, writers) else { return };
         let mut spec = SilverSpec::new(table_of(&definition.name), Vec::new()).with_policy(MergePolicy::Append);
         let_write(&mut spec, flows);
-        self.silver(definition, spec, said, definition.into());
+        let mut origin = self.origin(definition, &said.names_of_set());
+        origin.texts.extend(texts);
+        self.silver(definition, spec, said, origin);
     }
 
     /// A streaming table that changes are applied to.
     pub(super) fn changes(&mut self, at: usize, definition: &Definition, body: &AutoCdc, writers: &[Writer<'_>]) {
         let mut said = self.said(definition);
         self.refuse_different(definition, body, writers);
-        let Some(flows) = self.flows(definition, writers) else { return };
+        let Some((flows, texts)) = self.flows(definition, writers) else { return };
         let feeds = &self.out.pipeline.feeds;
         let feed = |flow: &Flow| {
             let stream = flow.sources.first()?;
@@ -49,7 +54,8 @@ impl Lowering<'_> {
         spec.columns.clone_from(&body.columns.value);
         spec.ignore_null_updates.clone_from(&body.ignore_null_updates);
         spec.null_keys = said.null_keys.unwrap_or(if ours { NullKeys::Quarantine } else { NullKeys::Refuse });
-        let origin = self.origin_of_changes(at, definition, body);
+        let mut origin = self.origin_of_changes(at, definition, body, &said);
+        origin.texts.extend(texts);
         for writer in writers {
             let Action::Changes(body) = &writer.action else { continue };
             if body.apply_as_delete_when.is_none() && spec.implicit_deletes() && spec.policy.applies_deletes() {
@@ -67,9 +73,9 @@ impl Lowering<'_> {
     }
 
     /// What each writer reads and how, as flows; a mistake is told and gives none.
-    fn flows(&mut self, definition: &Definition, writers: &[Writer<'_>]) -> Option<Vec<Flow>> {
+    fn flows(&mut self, definition: &Definition, writers: &[Writer<'_>]) -> Option<(Vec<Flow>, BTreeMap<String, Woven>)> {
         let mut feeds = 0;
-        let mut flows = Vec::new();
+        let (mut flows, mut texts) = (Vec::new(), BTreeMap::new());
         for writer in writers {
             let feed = match writer.call() {
                 Some((read, call)) => {
@@ -79,12 +85,15 @@ impl Lowering<'_> {
                 }
                 None => None,
             };
-            flows.push(self.flow(definition, writer, feed.as_ref())?);
+            let (flow, of_flow) = self.flow(definition, writer, feed.as_ref())?;
+            let further = flows.len().checked_sub(1);
+            texts.extend(of_flow.into_iter().map(|(field, woven)| (way_of_flow(further, field), woven)));
+            flows.push(flow);
         }
-        Some(flows)
+        Some((flows, texts))
     }
 
-    fn flow(&mut self, definition: &Definition, writer: &Writer<'_>, feed: Option<&TableName>) -> Option<Flow> {
+    fn flow(&mut self, definition: &Definition, writer: &Writer<'_>, feed: Option<&TableName>) -> Option<(Flow, TextsOfFlow)> {
         let of = definition.name.to_string();
         let query = writer.query();
         if let Some(clause) = query.shape.gathers.filter(|_| writer.once) {
@@ -93,26 +102,36 @@ impl Lowering<'_> {
             return None;
         }
         let rendered = self.render(query, &of, feed, writer.once)?;
+        let sources = rendered.sources();
+        let mut texts = TextsOfFlow::new();
         let (select, delete, truncate) = match &writer.action {
             Action::Append(query) => {
                 let plain = query.shape.everything && !rendered.has_view;
-                ((!plain).then(|| rendered.text.clone()), None, None)
+                ((!plain).then(|| rendered.woven.clone()), None, None)
             }
             Action::Changes(body) => {
                 let condition = |placed: &Option<crate::parsed::Placed<String>>| placed.as_ref().map(|placed| placed.value.clone());
-                let select = (body.subquery || rendered.has_view).then(|| selected(&rendered.text, body.subquery));
+                for (field, placed) in
+                    [("apply_as_delete_when", &body.apply_as_delete_when), ("apply_as_truncate_when", &body.apply_as_truncate_when)]
+                {
+                    let woven = placed.as_ref().and_then(|placed| self.report.expression_of(placed.place.as_ref(), &placed.value));
+                    texts.extend(woven.map(|woven| (field, woven.clone())));
+                }
+                let select = (body.subquery || rendered.has_view).then(|| selected(&rendered.woven, body.subquery));
                 (select, condition(&body.apply_as_delete_when), condition(&body.apply_as_truncate_when))
             }
         };
-        Some(Flow {
+        let flow = Flow {
             name: writer.name.unwrap_or(&definition.name.name).to_owned(),
-            sources: rendered.sources(),
-            select,
+            sources,
+            select: select.as_ref().map(|select| select.text.clone()),
             once: writer.once,
             stream: if writer.once { StreamRead::Auto } else { rendered.stream_read },
             apply_as_delete_when: delete,
             apply_as_truncate_when: truncate,
-        })
+        };
+        texts.extend(select.map(|select| ("select", select)));
+        Some((flow, texts))
     }
 
     /// Flows of changes into one table say the same of keys, order, columns and kind.
@@ -187,8 +206,8 @@ impl Lowering<'_> {
         self.out.pipeline.silver.push(spec);
     }
 
-    fn origin_of_changes(&self, at: usize, definition: &Definition, body: &AutoCdc) -> Origin {
-        let mut origin = Origin::from(definition);
+    fn origin_of_changes(&self, at: usize, definition: &Definition, body: &AutoCdc, said: &Said) -> Origin {
+        let mut origin = self.origin(definition, &said.names_of_set());
         let mut clause = |field: &str, place: Option<&Place>| {
             if let Some(place) = place {
                 origin.fields.insert(field.to_owned(), place.clone());
@@ -198,6 +217,7 @@ impl Lowering<'_> {
         clause("sequence_by", body.sequence_by.place.as_ref());
         clause("columns", body.columns.place.as_ref());
         clause("policy", body.track_history.place.as_ref());
+        clause("track_history", body.track_history.place.as_ref());
         let truncate = body.apply_as_truncate_when.as_ref().and_then(|condition| condition.place.as_ref());
         let delete = body.apply_as_delete_when.as_ref().and_then(|condition| condition.place.as_ref());
         clause("deletes", truncate.or(delete));
@@ -208,6 +228,10 @@ impl Lowering<'_> {
         let flow = self.graph.flows_into(self.defined, at).next();
         if let Some(flow) = flow.filter(|flow| matches!(flow.action, FlowAction::AutoCdc(_))) {
             clause("select", Some(&flow.place));
+        }
+        for (number, text) in body.sequence_by.value.iter().enumerate() {
+            let woven = self.report.expression_of(body.sequence_by.place.as_ref(), text);
+            origin.texts.extend(woven.map(|woven| (format!("sequence_by[{number}]"), woven.clone())));
         }
         origin
     }
@@ -228,11 +252,33 @@ fn let_write(spec: &mut SilverSpec, flows: Vec<Flow>) {
 }
 
 /// A query in brackets without them; a table as a query of all its columns.
-fn selected(text: &str, subquery: bool) -> String {
-    let inner = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')')).filter(|_| subquery);
+fn selected(query: &Woven, subquery: bool) -> Woven {
+    let inner = query.text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')')).filter(|_| subquery);
     match inner {
-        Some(inner) if balanced(inner) => inner.trim().to_owned(),
-        _ => format!("SELECT * FROM {text}"),
+        Some(inner) if balanced(inner) => {
+            let inner = inner.trim();
+            let from = query.text.find('(').map_or(0, |open| open + 1);
+            let from = from + query.text[from..].find(inner).unwrap_or(0);
+            query.part(from..from + inner.len())
+        }
+        _ => {
+            let mut all = Woven::default();
+            all.say("SELECT * FROM ");
+            all.add(query);
+            all
+        }
+    }
+}
+
+/// Texts of a flow by the names of its fields.
+type TextsOfFlow = BTreeMap<&'static str, Woven>;
+
+/// The way from a spec to a text of its first flow, or of a further one.
+fn way_of_flow(further: Option<usize>, field: &str) -> String {
+    match (further, field) {
+        (None, "select") => field.to_owned(),
+        (None, field) => format!("deletes.{field}"),
+        (Some(at), field) => format!("flows[{at}].{field}"),
     }
 }
 
