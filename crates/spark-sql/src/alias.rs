@@ -7,9 +7,9 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::Error;
 use crate::rewrite::refuse_if;
 use crate::scope::{Column, Relation, same};
+use crate::{Error, error};
 
 /// Refuses names in the quotes of strings: the dialect joins `'a' 'b'` to one string, where the parser takes `b` for a name.
 ///
@@ -90,7 +90,7 @@ pub(crate) fn renamed(alias: &TableAlias, columns: Vec<Column>) -> Result<Vec<Co
     }
     if names.len() != columns.len() {
         let reason = format!("`{}` has {} columns but {} names", name.value, columns.len(), names.len());
-        return Err(Error::Plan { reason });
+        return Err(Error::Plan { reason, span: error::position(name.span) });
     }
     Ok(names.iter().zip(columns).map(|(name, column)| Column { name: name.name.value.clone(), ..column }).collect())
 }

@@ -69,10 +69,12 @@ pub enum Error {
         span: Option<(u64, u64)>,
     },
     /// SQ0007. The engine refuses the query: types do not fit, a column is not grouped by, …
-    #[error("the query cannot be planned: {reason}")]
+    #[error("the query cannot be planned: {reason}{}", at(*span))]
     Plan {
         /// The engine's words.
         reason: String,
+        /// Where it stands, as far as it can be told.
+        span: Option<(u64, u64)>,
     },
 }
 
@@ -100,7 +102,67 @@ impl Error {
 
     /// A refusal of the engine.
     pub(crate) fn plan(error: DataFusionError) -> Self {
-        Self::Plan { reason: words(&error) }
+        Self::Plan { reason: words(&error), span: None }
+    }
+}
+
+impl Error {
+    /// Line and column of the text, where they are known.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Syntax { reason } => {
+                let (line, column) = reason.rsplit_once(" at Line: ")?.1.split_once(", Column: ")?;
+                Some((line.trim().parse().ok()?, column.trim().parse().ok()?))
+            }
+            Self::Refused { span, .. }
+            | Self::NoTable { span, .. }
+            | Self::NoColumn { span, .. }
+            | Self::Ambiguous { span, .. }
+            | Self::Argument { span, .. }
+            | Self::Plan { span, .. } => *span,
+        }
+    }
+
+    /// What is wrong, without where: for whoever says that otherwise.
+    pub fn without_place(&self) -> String {
+        let told = self.to_string();
+        match self.span() {
+            Some((line, column)) => {
+                told.replacen(&at(Some((line, column))), "", 1).replacen(&format!(" at Line: {line}, Column: {column}"), "", 1)
+            }
+            None => told,
+        }
+    }
+
+    /// The name that is not known, where it is about one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::NoTable { table: name, .. } | Self::NoColumn { column: name, .. } | Self::Ambiguous { name, .. } => Some(name),
+            Self::Syntax { .. } | Self::Refused { .. } | Self::Argument { .. } | Self::Plan { .. } => None,
+        }
+    }
+
+    /// The same at a place, where it has none of its own.
+    pub(crate) fn placed(mut self, place: impl FnOnce(&Self) -> Option<Span>) -> Self {
+        if self.span().is_none() {
+            let found = place(&self).and_then(position);
+            if let Self::Refused { span, .. } | Self::Plan { span, .. } | Self::NoColumn { span, .. } = &mut self {
+                *span = found;
+            }
+        }
+        self
+    }
+
+    /// Whether it says the same, wherever.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.without_place() == other.without_place()
+    }
+
+    /// The column that is neither grouped by nor within an aggregate.
+    pub(crate) fn ungrouped(&self) -> Option<String> {
+        let Self::Plan { reason, .. } = self else { return None };
+        let name = reason.split_once("column \"")?.1.split_once("\" must")?.0;
+        Some(name.rsplit('.').next().unwrap_or(name).trim_matches(['"', '`']).to_owned())
     }
 }
 

@@ -38,6 +38,7 @@ mod from;
 mod functions;
 mod groups;
 mod likeness;
+mod locate;
 mod meaning;
 mod parse;
 mod quotient;

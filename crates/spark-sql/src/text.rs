@@ -2,11 +2,12 @@
 
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::execution::SessionState;
-use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan};
+use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::datafusion::sql::parser::Statement;
-use tributary_lake::datafusion::sql::sqlparser::ast::{ExprWithAlias, Query, Spanned, Statement as Parsed};
+use tributary_lake::datafusion::sql::sqlparser::ast::{Expr as ParsedExpr, ExprWithAlias, Query, Spanned, Statement as Parsed};
 
+use crate::locate::{Locator, in_expression};
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::tables::Tables;
@@ -98,11 +99,22 @@ impl Text {
     ) -> Result<LogicalPlan, Error> {
         tables.register_in(context)?;
         let rewriter = Rewriter { tables, own, travels: self.travels };
-        depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter))?;
+        let written = depth::with_room(self.levels, || self.statement.clone());
+        let place = |error: Error| {
+            let locate = |error: &Error| Locator::new(state, &rewriter, self.levels, error).statement(&written);
+            error.placed(|error| depth::with_room(self.levels, || locate(error)))
+        };
+        depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter)).map_err(place)?;
         let statement = Statement::Statement(Box::new(self.statement));
-        let plan = state.statement_to_plan(statement).await.map_err(Error::plan)?;
-        depth::with_room(self.levels, || meaning::apply(plan))
+        let plan = state.statement_to_plan(statement).await.map_err(|error| place(Error::plan(error)))?;
+        depth::with_room(self.levels, || checked(meaning::apply(plan)?, state)).map_err(place)
     }
+}
+
+/// A plan whose types fit, as the engine finds before it executes it.
+pub(crate) fn checked(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan, Error> {
+    state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {}).map_err(Error::plan)?;
+    Ok(plan)
 }
 
 /// Plans an expression over the columns of `schema`, which a text may also name after `relation`. It may ask no table.
@@ -110,7 +122,7 @@ impl Text {
 /// # Errors
 /// As [`Text::plan`].
 pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, schema: &DFSchema, own: &[String]) -> Result<Expr, Error> {
-    let mut parsed = parse::expression(text)?;
+    let parsed = parse::expression(text)?;
     let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
     let of = |alias: &str| vec![alias.to_owned()];
     let relation = Relation { alias: relation.map(str::to_owned), names: relation.map(of).unwrap_or_default(), columns: columns.collect() };
@@ -122,10 +134,16 @@ pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, sche
             return Err(error);
         }
     };
-    depth::with_room(levels, || {
+    let plan = |mut parsed: ParsedExpr| {
         Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
         let parsed = ExprWithAlias { expr: parsed, alias: None };
         let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
-        meaning::apply_to(planned, schema)
+        let planned = meaning::apply_to(planned, schema)?;
+        // its type is only told once it is asked for
+        planned.get_type(schema).map_err(Error::plan)?;
+        Ok(planned)
+    };
+    depth::with_room(levels, || {
+        plan(parsed.clone()).map_err(|error: Error| error.placed(|error| in_expression(&parsed, &mut |part| plan(part).err(), error)))
     })
 }
