@@ -20,7 +20,7 @@ pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Resu
         }
     }
     let is_new = inputs.iter().any(|input| input.table.version() == 0);
-    let rows = match plan_rows(lake, spec, &inputs, options, Joins::Hash).await {
+    let rows = match plan_rows(lake, spec, None, &inputs, options, Joins::Hash).await {
         Err(error) if is_new && error.is_of_unknown_column() => return Ok(None),
         rows => rows?,
     };

@@ -56,8 +56,16 @@ impl Input {
     }
 }
 
-/// Plans a view over its inputs.
-pub(crate) async fn plan_rows(lake: &Lake, spec: &GoldSpec, inputs: &[Input], options: &Options, joins: Joins) -> Result<Rows> {
+/// Plans a view over its inputs. What a declared column, or a column of the view as it is `there`, holds whatever it is, is made in
+/// that type.
+pub(crate) async fn plan_rows(
+    lake: &Lake,
+    spec: &GoldSpec,
+    there: Option<&Table>,
+    inputs: &[Input],
+    options: &Options,
+    joins: Joins,
+) -> Result<Rows> {
     let context = session(lake, spec, inputs, options, joins)?;
     let state = pinned(&context, options.as_of.unwrap_or_else(|| lake.clock().now()));
     let query = match &options.build {
@@ -68,7 +76,8 @@ pub(crate) async fn plan_rows(lake: &Lake, spec: &GoldSpec, inputs: &[Input], op
         None => plan_query(&context, &state, lake, spec, inputs, &own_names(options)).await?,
     };
     let asks_for_time = asks_for_time(spec, &query)?;
-    let (frame, columns) = typed(&spec.table, DataFrame::new(state, query))?;
+    let kept: Vec<&Column> = spec.schema.iter().chain(there.map(Table::columns).into_iter().flatten()).collect();
+    let (frame, columns) = typed(&spec.table, DataFrame::new(state, query), &kept)?;
     Ok(Rows { frame, columns, asks_for_time })
 }
 
@@ -178,8 +187,8 @@ fn asks_for_time(spec: &GoldSpec, query: &LogicalPlan) -> Result<bool> {
     }
 }
 
-/// The rows with the types of a Delta table, and the columns they then are.
-fn typed(table: &TableName, frame: DataFrame) -> Result<(DataFrame, Vec<Column>)> {
+/// The rows with the types of a Delta table, and the columns they then are; those that are `kept` in the wider type that they have.
+fn typed(table: &TableName, frame: DataFrame, kept: &[&Column]) -> Result<(DataFrame, Vec<Column>)> {
     let names: Vec<&str> = frame.schema().fields().iter().map(|field| field.name().as_str()).collect();
     if let Some(reason) = plan::name_problem(&names) {
         return Err(Error::Column { table: table.clone(), reason });
@@ -190,6 +199,9 @@ fn typed(table: &TableName, frame: DataFrame) -> Result<(DataFrame, Vec<Column>)
         let column = Expr::Column(NamedColumn::new(qualifier.cloned(), field.name()));
         let data_type = DataType::for_result(field.name(), field.data_type())
             .map_err(|error| Error::Column { table: table.clone(), reason: error.to_string() })?;
+        let wider = kept.iter().find(|column| column.name == *field.name());
+        let wider = wider.map(|column| &column.data_type).filter(|wider| !wider.same_values(&data_type) && wider.holds(&data_type));
+        let data_type = wider.cloned().unwrap_or(data_type);
         let target = data_type.to_arrow();
         let same = same_but_for_nulls(field, &target);
         selected.push(if same { column } else { cast(column, target) }.alias(field.name()));

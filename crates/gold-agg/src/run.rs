@@ -232,7 +232,8 @@ impl Run<'_> {
         }
         let mut joins = Joins::Hash;
         loop {
-            let rows = plan_rows(self.lake, self.spec, &opened, self.options, joins).await?;
+            let kept = there.as_ref().filter(|_| !self.options.full_refresh);
+            let rows = plan_rows(self.lake, self.spec, kept, &opened, self.options, joins).await?;
             target::check_columns(self.spec, &rows.columns)?;
             let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;

@@ -2,8 +2,8 @@
 
 use tributary_lake::datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, Value,
+    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    Value,
 };
 
 /// A name of one part.
@@ -54,11 +54,6 @@ pub(crate) fn and(left: Expr, right: Expr) -> Expr {
 /// `left OR right`, in brackets.
 pub(crate) fn or(left: Expr, right: Expr) -> Expr {
     Expr::Nested(Box::new(Expr::BinaryOp { left: Box::new(left), op: BinaryOperator::Or, right: Box::new(right) }))
-}
-
-/// A cast that stops where it cannot be done.
-pub(crate) fn cast(expression: Expr, data_type: DataType) -> Expr {
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expression), data_type, array: false, format: None }
 }
 
 /// `CASE WHEN condition THEN result [ELSE otherwise] END`.

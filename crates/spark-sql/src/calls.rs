@@ -76,7 +76,9 @@ impl Rewriter<'_> {
                 let arguments = with_order(arguments.into_iter().flatten().collect(), ordered)
                     .ok_or_else(|| Error::refused(format!("this WITHIN GROUP of `{written}`"), span))?;
                 give(args, arguments);
-                Ok(None)
+                // a rank is an INT
+                let ranks = matches!(engine, "row_number" | "rank" | "dense_rank" | "ntile") && function.over.is_some();
+                Ok(ranks.then(|| own_cast(&CastKind::Cast, Expr::Function(function.clone()), "int")))
             }
             Meaning::Rewritten(rewrite) => {
                 if of_group(rewrite, function, &arguments, &written, span)? {

@@ -2,17 +2,17 @@
 
 use tributary_lake::arrow::datatypes::DataType as ArrowType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, ExactNumberInfo, Expr, ExtractSyntax, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JsonPathElem, Spanned, Subscript, TrimWhereField, TypedString,
-    UnaryOperator, Value, ValueWithSpan, WindowSpec,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr, ExtractSyntax, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Ident, Interval, JsonPathElem, Spanned, Subscript, TrimWhereField, TypedString, UnaryOperator,
+    Value, ValueWithSpan, WindowSpec,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::ast::{call, cast, number, text};
+use crate::ast::{call, number, text};
 use crate::calls::own_cast;
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Found, Scope};
-use crate::{Error, ddl, functions, likeness, quotient, types};
+use crate::{Error, ddl, functions, likeness, literal, quotient, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
@@ -54,8 +54,16 @@ impl Rewriter<'_> {
                 let (left, right) = (taken(left), taken(right));
                 *expression = operation(left, op, right, span)?;
             }
-            Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not, expr } => {
-                self.all([expr.as_mut()], scope)?
+            Expr::UnaryOp { op: op @ (UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not), expr } => {
+                match literal::negative(*op, expr)? {
+                    Some(number) => {
+                        *expression = number;
+                        if !literal::is_number(expression) {
+                            self.all([expression], scope)?;
+                        }
+                    }
+                    None => self.all([expr.as_mut()], scope)?,
+                }
             }
             Expr::UnaryOp { op: op @ UnaryOperator::BangNot, expr } => {
                 *op = UnaryOperator::Not;
@@ -161,7 +169,7 @@ impl Rewriter<'_> {
             Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }) => {
                 let written = data_type.to_string();
                 types::rewrite(data_type, span)?;
-                if let Some(other) = literal(value)? {
+                if let Some(other) = constant(value)? {
                     *expression = own_cast(&CastKind::Cast, other, &written);
                 } else if !is_plain_time(value) {
                     *expression = own_cast(&CastKind::Cast, Expr::Value(value.clone()), &written);
@@ -175,11 +183,10 @@ impl Rewriter<'_> {
                 fractional_seconds_precision: None,
             }) => {
                 interval(value, leading_field.as_ref(), span)?;
-                self.all([value.as_mut()], scope)?;
             }
             Expr::Value(value) => {
-                if let Some(double) = literal(value)? {
-                    *expression = double;
+                if let Some(said) = constant(value)? {
+                    *expression = said;
                 }
             }
             Expr::Function(function) => {
@@ -226,7 +233,11 @@ impl Rewriter<'_> {
         let mut arguments = vec![taken(of)];
         match field {
             CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {}
-            CeilFloorKind::Scale(places) => arguments.push(Expr::Value(places.clone())),
+            CeilFloorKind::Scale(places) => {
+                let mut places = Expr::Value(places.clone());
+                self.expression(&mut places, scope)?;
+                arguments.push(places);
+            }
             CeilFloorKind::DateTimeField(_) => return Err(Error::refused(format!("this form of `{name}`"), span)),
         }
         Ok(call(name, arguments))
@@ -285,9 +296,8 @@ fn refuse_number_with_boolean(op: &BinaryOperator, sides: [(&Expr, &Option<Colum
     let is = |(side, column): (&Expr, &Option<Column>), boolean: bool| match (side, column) {
         (_, Some(Column { data_type: Some(data_type), .. })) if boolean => *data_type == ArrowType::Boolean,
         (_, Some(Column { data_type: Some(data_type), .. })) => data_type.is_numeric(),
-        (Expr::Value(value), _) if boolean => matches!(value.value, Value::Boolean(_)),
-        (Expr::Value(value), _) => matches!(value.value, Value::Number(..)),
-        _ => false,
+        (side, _) if boolean => matches!(side, Expr::Value(ValueWithSpan { value: Value::Boolean(_), .. })),
+        (side, _) => literal::is_number(side),
     };
     let [left, right] = sides;
     match (is(left, false) && is(right, true)) || (is(left, true) && is(right, false)) {
@@ -330,14 +340,10 @@ fn operation(left: Expr, op: &BinaryOperator, right: Expr, span: Span) -> Result
     }
 }
 
-/// What stands for a literal; a number with an exponent is a double, which the engine would read as a decimal.
-fn literal(value: &ValueWithSpan) -> Result<Option<Expr>, Error> {
+/// What stands for a literal.
+fn constant(value: &ValueWithSpan) -> Result<Option<Expr>, Error> {
     match &value.value {
-        Value::Number(digits, false) => {
-            let written = digits.to_string();
-            Ok(written.contains(['e', 'E']).then(|| cast(text(&written), DataType::Double(ExactNumberInfo::None))))
-        }
-        Value::Number(digits, true) => Ok(Some(number(&digits.to_string()))),
+        Value::Number(..) => literal::number(value, false),
         Value::HexStringLiteral(digits) => Ok(Some(call("unhex", vec![text(digits)]))),
         Value::SingleQuotedString(_) | Value::DoubleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(None),
         other => Err(Error::refused(format!("the literal {other}"), value.span)),

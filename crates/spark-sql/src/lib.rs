@@ -19,7 +19,8 @@
 //!
 //! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it.
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
-//! - A whole number in a text is a BIGINT. `+`, `-`, `*` and `sum` of whole numbers stop where the result is too large.
+//! - A whole number in a text is an INT, a BIGINT or a DECIMAL, the first of them that it fits. `+`, `-`, `*` and `sum` of whole
+//!   numbers stop where the result is too large for its type.
 
 mod alias;
 mod ast;
@@ -39,6 +40,7 @@ mod functions;
 mod groups;
 mod likeness;
 mod locate;
+mod literal;
 mod meaning;
 mod parse;
 mod quotient;
@@ -84,4 +86,4 @@ pub use words::{without_values, words, words_without_values};
 
 /// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made
 /// anew.
-pub const MEANING: &str = "spark 2";
+pub const MEANING: &str = "spark 3";

@@ -130,9 +130,7 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
             }
             _ => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
         },
-        Expr::Negative(inside)
-            if type_of(&inside).is_some_and(|of| of.is_numeric() || of == DataType::Utf8) && !matches!(*inside, Expr::Literal(..)) =>
-        {
+        Expr::Negative(inside) if type_of(&inside).is_some_and(|of| of.is_numeric() || of == DataType::Utf8) => {
             Ok(own("negative", vec![(*inside).clone()]).map_or_else(|| Transformed::no(Expr::Negative(inside)), Transformed::yes))
         }
         Expr::Between(Between { expr, negated, low, high }) => {
@@ -275,8 +273,15 @@ fn takes_two(name: &str) -> bool {
 /// A whole number that is written beside a decimal, as a decimal of its digits.
 fn beside(side: Expr, other: &DataType) -> Expr {
     match side {
-        Expr::Literal(ScalarValue::Int64(Some(number)), metadata) if other.is_decimal() => {
-            Expr::Literal(decimal::of_literal(number), metadata)
+        Expr::Literal(value, metadata) if other.is_decimal() => {
+            let number = match value {
+                ScalarValue::Int8(Some(number)) => Some(i64::from(number)),
+                ScalarValue::Int16(Some(number)) => Some(i64::from(number)),
+                ScalarValue::Int32(Some(number)) => Some(i64::from(number)),
+                ScalarValue::Int64(number) => number,
+                _ => None,
+            };
+            Expr::Literal(number.map_or(value, decimal::of_literal), metadata)
         }
         side => side,
     }

@@ -5,7 +5,7 @@ use tributary_lake::datafusion::sql::sqlparser::dialect::{DatabricksDialect, Dia
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use crate::Error;
+use crate::{Error, literal};
 
 /// Words, signs and blanks of a text at most.
 pub(crate) const TOKENS_MAX: usize = 50_000;
@@ -73,6 +73,7 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
 /// The words, signs and blanks of a text; strings hold what they mean.
 pub(crate) fn words(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     let mut tokens = Tokenizer::new(&Escapes, text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
+    join_numbers(&mut tokens);
     for TokenWithSpan { token, .. } in &mut tokens {
         match token {
             Token::SingleQuotedString(text) => *text = meant(text, '\''),
@@ -82,6 +83,30 @@ pub(crate) fn words(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
         }
     }
     Ok(tokens)
+}
+
+/// Joins a number and the letters behind it that tell its type: to the tokenizer `1S` is a word, and `1e3D` a number and a word.
+fn join_numbers(tokens: &mut Vec<TokenWithSpan>) {
+    let is_field = |before: Option<&TokenWithSpan>| before.is_some_and(|before| before.token == Token::Period);
+    let mut joined: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for mut token in tokens.drain(..) {
+        if let Token::Word(word) = &token.token
+            && word.quote_style.is_none()
+        {
+            let before = joined.last().map(|before| (&before.token, before.span.end));
+            if literal::has_suffix(&word.value) && !is_field(joined.last()) {
+                token.token = Token::Number(word.value.clone(), false);
+            } else if let Some((Token::Number(digits, false), end)) = before
+                && end == token.span.start
+                && literal::is_suffix(&word.value)
+            {
+                token.token = Token::Number(format!("{digits}{}", word.value), false);
+                token.span.start = joined.pop().map_or(token.span.start, |number| number.span.start);
+            }
+        }
+        joined.push(token);
+    }
+    *tokens = joined;
 }
 
 /// Tells words apart as the parser's dialect does, but that a backslash in a string is one sign with what follows it.

@@ -130,42 +130,12 @@ fn same(a: &Json, b: &Json) -> bool {
             let (Some(a), Some(b)) = (a.as_f64(), b.as_f64()) else { return a == b };
             a == b || (a - b).abs() <= 1e-13 * a.abs().max(b.abs())
         }
-        // digits of a decimal beside a whole number that is written are more here
-        (Json::String(a), Json::String(b)) if a != b => {
-            let number = |text: &str| text.contains('.').then(|| text.trim_end_matches('0').trim_end_matches('.').to_owned());
-            number(a).is_some() && number(a).or(Some(a.clone())) == number(b).or(Some(b.clone()))
-        }
         (a, b) => a == b,
     }
 }
 
-/// A type of Spark where whole numbers that are written are BIGINT, and decimals have the digits that follow from it.
-fn of_literals(data_type: &str) -> String {
-    let wide = data_type.replace("tinyint", "bigint").replace("smallint", "bigint");
-    let mut told = String::new();
-    for word in wide.split_inclusive(|sign: char| !sign.is_alphanumeric()) {
-        let bare = word.trim_end_matches(|sign: char| !sign.is_alphanumeric());
-        told.push_str(&word.replacen(bare, if bare == "int" { "bigint" } else { bare }, 1));
-    }
-    // decimal(p,s) as decimal
-    while let Some(start) = told.find("decimal(") {
-        let Some(end) = told[start..].find(')') else { break };
-        told.replace_range(start..=start + end, "DECIMAL");
-    }
-    told
-}
-
-/// Whether a whole number is written in the text.
-fn has_whole_literal(text: &str) -> bool {
-    text.split(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '_' | '.' | '\'')))
-        .any(|word| !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit()))
-}
-
-fn same_type(ours: &str, sparks: &str, text: &str) -> bool {
-    ours == sparks
-        || (has_whole_literal(text) && of_literals(ours) == of_literals(sparks))
-        || (sparks == "void" || ours == "void")
-        || is_of_nothing(ours, sparks)
+fn same_type(ours: &str, sparks: &str) -> bool {
+    ours == sparks || (sparks == "void" || ours == "void") || is_of_nothing(ours, sparks)
 }
 
 /// Lists and maps of nothing have no other type.
@@ -190,8 +160,7 @@ fn difference(record: &Recorded, ours: &Result<(Vec<String>, Vec<Json>), String>
         (Ok(_), Err(error)) => Some(Difference::Silent(error.clone())),
         (Err(class), Ok((_, rows))) => Some(Difference::Lenient(format!("{} where Spark says {class}", Json::Array(rows.clone())))),
         (Ok((types, rows)), Ok((our_types, our_rows))) => {
-            let of_type =
-                types.len() == our_types.len() && our_types.iter().zip(types).all(|(ours, sparks)| same_type(ours, sparks, &record.text));
+            let of_type = types.len() == our_types.len() && our_types.iter().zip(types).all(|(ours, sparks)| same_type(ours, sparks));
             let (told, given) = (comparable(&record.text, rows), comparable(&record.text, our_rows));
             let all = told.len() == given.len() && told.iter().zip(&given).all(|(a, b)| same(a, b));
             (!of_type || !all).then(|| {

@@ -13,7 +13,7 @@ use crate::ast::object_name;
 use crate::scope::{Column, Named, Outside, Relation, Scope, same};
 use crate::tables::Tables;
 use crate::unfold::{self, Generator};
-use crate::{Error, error, groups};
+use crate::{Error, error, groups, literal};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
 pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
@@ -248,8 +248,10 @@ impl Rewriter<'_> {
                 for expression in expressions {
                     match expression {
                         Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => {
-                            sets.iter_mut().flatten().try_for_each(|expression| self.expression(expression, scope).map(drop))?;
+                            let named = sets.iter_mut().flatten().filter(|expression| !literal::is_place(expression));
+                            named.into_iter().try_for_each(|expression| self.expression(expression, scope).map(drop))?;
                         }
+                        expression if literal::is_place(expression) => {}
                         expression => drop(self.expression(expression, scope)?),
                     }
                 }
@@ -266,7 +268,8 @@ impl Rewriter<'_> {
             OrderByKind::All(_) => Err(Error::refused_with_hint("ORDER BY ALL", "name the columns", span)),
             OrderByKind::Expressions(expressions) => {
                 groups::order_by_all(expressions, scope);
-                expressions.iter_mut().try_for_each(|expression| self.order_by_one(expression, scope))
+                let named = expressions.iter_mut().filter(|one| !literal::is_place(&one.expr));
+                named.into_iter().try_for_each(|expression| self.order_by_one(expression, scope))
             }
         }
     }
@@ -283,7 +286,9 @@ impl Rewriter<'_> {
             LimitClause::LimitOffset { limit, offset, limit_by } => {
                 refuse_if(!limit_by.is_empty(), "the clause LIMIT BY", Span::empty())?;
                 for expression in limit.iter_mut().chain(offset.as_mut().map(|offset| &mut offset.value)) {
-                    self.expression(expression, &scope)?;
+                    if !literal::is_place(expression) {
+                        self.expression(expression, &scope)?;
+                    }
                 }
                 Ok(())
             }

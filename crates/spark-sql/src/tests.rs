@@ -226,7 +226,8 @@ const VALUES: &[(&str, &str)] = &[
     ("cast(1 as decimal(12, 2)) / cast(3 as bigint)", "0.33333333333333333333333"),
     ("1.5 / 2e0", "0.75"),
     ("cast(null as decimal(4, 2)) / 2", "null"),
-    ("2147483647 + 1", "2147483648"),
+    ("2147483647 + 1L", "2147483648"),
+    ("2147483648 + 1", "2147483649"),
     ("9223372036854775806 + 1", "9223372036854775807"),
     ("cast(100 as tinyint) * cast(1 as smallint)", "100"),
     ("null / 0", "null"),
@@ -371,6 +372,10 @@ async fn a_whole_number_that_grows_too_large_stops_the_query_and_is_not_told() {
         "order_id * 9223372036854775807",
         "cast(127 as tinyint) + cast(order_id as tinyint)",
         "cast(2147483647 as int) + cast(order_id as int)",
+        "2147483647 + 1",
+        "-2147483648 - 1",
+        "2147483647 * 2",
+        "- (-2147483648)",
     ] {
         let said = refusal(&format!("select {expression} as x from silver.orders")).await;
         assert_eq!(said, "the query failed: a whole number is too large for its type", "{expression}");
@@ -529,7 +534,7 @@ async fn an_expression_without_a_query_is_held_to_the_same_rules() {
     let plan = |text: &str| crate::expression(&context.state(), text, Some("source"), &schema, &["Shout".to_owned()]);
     assert_eq!(
         plan("ID / 2 > 1 and source.NAME is not null").unwrap().to_string(),
-        "quotient(source.Id, Int64(2)) > Int64(1) AND source.Name IS NOT NULL"
+        "quotient(source.Id, Int32(2)) > Int32(1) AND source.Name IS NOT NULL"
     );
     for (text, said) in [
         ("nmae = 'x'", "column `nmae` does not exist (line 1, column 1) (did you mean `Name`?)"),

@@ -50,15 +50,16 @@ impl fmt::Display for Mismatch {
 }
 
 /// Compares names and types; order, comments and whether null is allowed do not count, for the writer refuses a null in a column
-/// declared not null. No declaration means no mismatch.
+/// declared not null. A declared type that [holds](DataType::holds) the query's is written with its values. No declaration means no
+/// mismatch.
 ///
 /// ```
 /// use tributary_specs::{Column, DataType, check_declared};
 ///
-/// let declared = [Column::new("day", DataType::Date), Column::new("orders", DataType::Long)];
-/// let actual = [Column::new("orders", DataType::Integer), Column::new("day", DataType::Date)];
+/// let declared = [Column::new("shops", DataType::Long), Column::new("orders", DataType::Integer)];
+/// let actual = [Column::new("orders", DataType::Long), Column::new("shops", DataType::Integer)];
 /// let found: Vec<String> = check_declared(&declared, &actual).iter().map(ToString::to_string).collect();
-/// assert_eq!(found, [r#"column "orders" is declared long, the query yields integer; cast it or declare integer"#]);
+/// assert_eq!(found, [r#"column "orders" is declared integer, the query yields long; cast it or declare long"#]);
 /// ```
 pub fn check_declared(declared: &[Column], actual: &[Column]) -> Vec<Mismatch> {
     if declared.is_empty() {
@@ -72,7 +73,7 @@ pub fn check_declared(declared: &[Column], actual: &[Column]) -> Vec<Mismatch> {
         if found.name != column.name {
             return Some(Mismatch::Spelling { declared: column.name.clone(), actual: found.name.clone() });
         }
-        (!column.data_type.same_values(&found.data_type)).then(|| Mismatch::Type {
+        (!column.data_type.holds(&found.data_type)).then(|| Mismatch::Type {
             column: column.name.clone(),
             declared: column.data_type.clone(),
             actual: found.data_type.clone(),

@@ -63,6 +63,29 @@ impl DataType {
         }
     }
 
+    /// Whether it holds every number of the other, exactly, so that a column of it can go on being written with them; equal types do,
+    /// and so do lists, maps and structs of such.
+    ///
+    /// ```
+    /// use tributary_specs::DataType;
+    /// assert!(DataType::Long.holds(&DataType::Integer) && !DataType::Integer.holds(&DataType::Long));
+    /// assert!(!DataType::String.holds(&DataType::Long));
+    /// ```
+    pub fn holds(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Array(a), Self::Array(b)) => a.holds(b),
+            (Self::Map(a, b), Self::Map(c, d)) => a.holds(c) && b.holds(d),
+            (Self::Struct(a), Self::Struct(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.data_type.holds(&b.data_type))
+            }
+            _ => self == other || (self.is_number() && other.is_number() && self.joined(other) == *self),
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        self.whole_digits().is_some() || matches!(self, Self::Float | Self::Double | Self::Decimal { .. })
+    }
+
     /// This type with the fields of structs that only the other has behind its own, at every depth; nothing else of it changes.
     ///
     /// ```
@@ -154,6 +177,28 @@ mod tests {
         ] {
             let of = |text: &str| text.parse::<DataType>().unwrap();
             assert_eq!(of(one).joined(&of(other)), of(joined), "{one} with {other}");
+        }
+    }
+
+    #[test]
+    fn a_wider_number_holds_a_narrower_one_at_every_depth() {
+        for (one, other, holds) in [
+            ("long", "integer", true),
+            ("integer", "long", false),
+            ("double", "integer", true),
+            ("double", "long", false),
+            ("decimal(22,2)", "decimal(12,2)", true),
+            ("decimal(12,2)", "integer", true),
+            ("decimal(10,2)", "integer", false),
+            ("string", "integer", false),
+            ("timestamp_ntz", "date", false),
+            ("array<struct<a:long,b:string>>", "array<struct<a:integer,b:string>>", true),
+            ("struct<a:long,b:string>", "struct<a:integer>", false),
+            ("map<string,long>", "map<string,short>", true),
+            ("date", "date", true),
+        ] {
+            let of = |text: &str| text.parse::<DataType>().unwrap();
+            assert_eq!(of(one).holds(&of(other)), holds, "{one} and {other}");
         }
     }
 

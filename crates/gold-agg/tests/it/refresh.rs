@@ -238,8 +238,37 @@ async fn result_types_become_the_nearest_delta_types_and_nothing_wraps() -> Resu
     world.run(&spec).await?;
     let columns = world.table("gold.types").await?.columns().to_vec();
     let types: Vec<String> = columns.iter().map(|column| format!("{} {}", column.name, column.data_type)).collect();
-    assert_eq!(types, ["order_id long", "place long", "at timestamp", "region string"]);
+    assert_eq!(types, ["order_id long", "place integer", "at timestamp", "region string"]);
     assert_eq!(world.rows("gold.types").await?.len(), 4);
+    Ok(())
+}
+
+/// G3
+#[tokio::test]
+async fn a_query_of_narrower_numbers_goes_on_writing_the_wider_ones_of_its_view_and_of_its_declaration() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let view = |query: &str| GoldSpec::new(name("gold.numbers"), query);
+    world.run(&view("SELECT order_id, 1L AS one, coalesce(amount, 0L) AS paid, array(1L) AS list FROM silver.orders")).await?;
+    let narrower = view("SELECT order_id, 2 AS one, coalesce(amount, 0) AS paid, array(1, 2) AS list FROM silver.orders");
+    world.run(&narrower).await?;
+    let types = |table: &tributary_lake::Table| -> Vec<String> {
+        table.columns().iter().map(|column| format!("{} {}", column.name, column.data_type)).collect()
+    };
+    let kept = ["order_id long", "one long", "paid decimal(22,2)", "list array<long>"];
+    assert_eq!(types(&world.table("gold.numbers").await?), kept);
+    assert_eq!(world.rows("gold.numbers").await?.len(), 4);
+    // a wider query than the view is refused as ever, and a full refresh takes what the query says
+    let wider = world.run(&view("SELECT order_id, 2.5 AS one FROM silver.orders")).await.unwrap_err();
+    assert!(wider.to_string().contains("column \"one\" is decimal(2,1) in the query and long in the table"), "{wider}");
+    run(&world.lake, &narrower, &Options { full_refresh: true, ..Options::default() }).await?;
+    let made = ["order_id long", "one integer", "paid decimal(12,2)", "list array<integer>"];
+    assert_eq!(types(&world.table("gold.numbers").await?), made);
+
+    let declared = GoldSpec::new(name("gold.declared"), "SELECT order_id, 1 AS one FROM silver.orders")
+        .with_schema([Column::new("order_id", DataType::Long), Column::new("one", DataType::Long)]);
+    world.run(&declared).await?;
+    assert_eq!(types(&world.table("gold.declared").await?), ["order_id long", "one long"]);
     Ok(())
 }
 

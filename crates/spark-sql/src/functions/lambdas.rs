@@ -117,7 +117,7 @@ impl Lambda {
     /// What one function takes.
     fn parameters(&self, of: &[&DataType]) -> Result<Vec<FieldRef>> {
         Ok(match self.kind {
-            Kind::Transform | Kind::Filter => vec![field("x", element(of[0])?), field("i", DataType::Int64)],
+            Kind::Transform | Kind::Filter => vec![field("x", element(of[0])?), field("i", DataType::Int32)],
             Kind::Exists | Kind::ForAll => vec![field("x", element(of[0])?)],
             Kind::Aggregate => vec![field("acc", canonical(of[1])), field("x", element(of[0])?)],
             Kind::ZipWith => vec![field("x", element(of[0])?), field("y", element(of[1])?)],

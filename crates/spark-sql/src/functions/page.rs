@@ -38,7 +38,7 @@ Made of the list in `crates/spark-sql/src/functions`: run the tests of that crat
 A name that is not here is an error that tells its line, its column and the nearest name that is. What is executed answers as Spark
 does in ANSI mode with UTC as its zone; each name is held to values recorded from Spark
 (`crates/spark-sql/tests/values`), and what is answered otherwise or not at all is listed in
-`crates/spark-sql/tests/golden/unlike_spark.txt`. Whole numbers in a text are BIGINT, where Spark has INT.
+`crates/spark-sql/tests/golden/unlike_spark.txt`, types included.
 
 Rows are made of values by `explode`, `posexplode`, `inline` and `json_tuple`, alone in a select list, in `LATERAL VIEW [OUTER]`, or as
 `LATERAL explode(…)` after a comma. A path into a JSON text is `text:a.b[0]`: names after a dot are found in any case, names in brackets
