@@ -18,6 +18,7 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use parquet::file::metadata::PageIndexPolicy;
 use roaring::RoaringTreemap;
 
 use crate::action::{self, Action, Add, Cdc, Remove};
@@ -174,10 +175,7 @@ impl ChangeReader {
 /// The rows of a piece, told.
 async fn open(table: &Table, schema: SchemaRef, piece: Piece) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let Piece { path, size, partition_values, rows, change, version, timestamp } = piece;
-    if let Some(column) = table.partition_columns().iter().find(|column| !partition_values.contains_key(*column)) {
-        let reason = format!("version {version} does not say the value of partition column `{column}` of file {path}");
-        return Err(table.log().unreadable(reason));
-    }
+    let unsaid = table.partition_columns().iter().find(|column| !partition_values.contains_key(*column));
     let rows = match rows {
         Part::All => Rows::All,
         Part::Live(vector) => Rows::Except(deleted(table, Some(&vector)).await?),
@@ -195,6 +193,14 @@ async fn open(table: &Table, schema: SchemaRef, piece: Piece) -> Result<BoxStrea
     }
     let wanted = Arc::new(Schema::new(fields));
     let scan = FileScan { log: table.log().clone(), path: action::decode_path(&path), size, rows, schema: wanted, partition_values };
+    if let Some(column) = unsaid {
+        // It may have been a column like any other then, before the table was built anew.
+        let stored = scan.metadata(PageIndexPolicy::Skip).await?;
+        if stored.schema().column_with_name(column).is_none() {
+            let reason = format!("version {version} does not say the value of partition column `{column}` of file {}", scan.path);
+            return Err(table.log().unreadable(reason));
+        }
+    }
     let told = move |batch: Result<RecordBatch>| tell(&batch?, &schema, change, version, timestamp);
     Ok(scan.open().await?.map(told).boxed())
 }

@@ -39,10 +39,21 @@ pub struct Commit {
     /// All rows are replaced ([`Self::removes`] has every live file, [`Reads::WholeTable`]): `schema` may then have other columns and
     /// types than the table, but all that it is partitioned, clustered or checked by.
     pub replaces: bool,
+    /// How the table lies from this commit on, where that is otherwise than before; only where all rows are replaced.
+    pub layout: Option<TableLayout>,
     /// Free text, kept in the history.
     pub user_metadata: Option<String>,
     /// Numbers kept in the history (`numOutputRows`, …).
     pub metrics: BTreeMap<String, String>,
+}
+
+/// By which columns a table is parted or clustered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableLayout {
+    /// Partition columns.
+    pub partition_by: Vec<String>,
+    /// Clustering columns; none where there are partition columns.
+    pub cluster_by: Vec<String>,
 }
 
 /// Rows of a live file that a commit marks as deleted.

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use arrow::datatypes::Schema;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use tributary_specs::{Check, Column, DataType, TableSpec};
+use tributary_specs::{Check, Column, DataType, TableName, TableSpec};
 use uuid::Uuid;
 
 use crate::action::{Action, CommitInfo, DomainMetadata, Format, Metadata, Protocol};
 use crate::protocol::DELETION_VECTORS_ON;
 use crate::state::{CLUSTERING_DOMAIN, RETENTION_OF_POSITIONS, State, clustering_configuration};
-use crate::{Difference, checkpoint, delta_schema, protocol};
+use crate::{Difference, TableLayout, checkpoint, delta_schema, protocol};
 
 /// Says which of our conventions a table was made by; an older number is brought up to date when the table is opened to be written.
 pub(crate) const FORMAT: (&str, &str) = ("tributary.format", "1");
@@ -147,6 +147,16 @@ fn is_nested(data_type: &DataType) -> bool {
 
 fn column<'a>(spec: &'a TableSpec, name: &str, role: &str) -> Result<&'a Column, String> {
     spec.columns.iter().find(|column| column.name == name).ok_or_else(|| format!("{role} column `{name}` is not a column of the table"))
+}
+
+/// Whether a table of these columns can lie so.
+///
+/// # Errors
+/// Why not, naming the column.
+pub(crate) fn check_layout(name: &TableName, columns: &[Column], lies: &TableLayout) -> Result<(), String> {
+    let TableLayout { partition_by, cluster_by } = lies.clone();
+    let spec = TableSpec { partition_by, cluster_by, ..TableSpec::new(name.clone(), columns.to_vec()) };
+    check_partitions(&spec).and_then(|()| check_clustering(&spec))
 }
 
 fn check_partitions(spec: &TableSpec) -> Result<(), String> {

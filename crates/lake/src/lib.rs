@@ -62,6 +62,7 @@ mod stats_read;
 mod stored_file;
 mod stores;
 mod table;
+mod take_out;
 mod time_travel;
 mod transact;
 mod well_formed;
@@ -75,7 +76,7 @@ pub use object_store;
 pub use protocol::DELETION_VECTORS_ON;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads, RowMarks};
+pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads, RowMarks, TableLayout};
 pub use error::Error;
 pub use file::{ChangeFile, ChangeRows, ColumnStats, DataFile, DeletionVector, FileStats, NewFile};
 pub use generated::Generated;
@@ -87,6 +88,7 @@ pub use partition::partition_refusal;
 pub use rewrite::Rewrite;
 pub use stores::Stores;
 pub use table::{Appended, CommitEntry, ReadOptions, Table};
+pub use take_out::{TakenOut, Taker};
 pub use whole::{BrokenSet, KEYS_SHOWN, SetFinding, key_text, keys_named};
 pub use writer::{ChangeWriter, DataWriter, WriterOptions, file_bytes_target};
 

@@ -19,8 +19,8 @@ use crate::log::Log;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::{
-    Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, align, create, history, identity, live_files, provider, read_files,
-    transact,
+    Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, TableLayout, align, create, history, identity, live_files, provider,
+    read_files, transact,
 };
 
 /// What of a table is read.
@@ -326,6 +326,15 @@ impl Table {
         Ok(self.log().actions(0).await?.is_some())
     }
 
+    /// Whether a commit of ours took all rows away that were there, as a full refresh does.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`] when its log is gone.
+    pub async fn was_built_anew(&self, version: u64) -> Result<bool> {
+        let Some(actions) = self.log().actions(version).await? else { return Err(self.no_version(version).await) };
+        Ok(actions.iter().any(|action| matches!(action, Action::CommitInfo(info) if transact::replaces_all(info))))
+    }
+
     /// Every live row of a version, file by file, in the columns of this snapshot.
     ///
     /// # Errors
@@ -363,11 +372,16 @@ impl Table {
         Ok((files, passed_over))
     }
 
-    /// Columns that the table is partitioned, clustered or checked by, as far as they are named.
-    pub(crate) fn bound_columns(&self) -> Vec<String> {
+    /// By which columns the table is parted or clustered.
+    pub fn lies(&self) -> TableLayout {
+        TableLayout { partition_by: self.partition_columns().to_vec(), cluster_by: self.cluster_columns().to_vec() }
+    }
+
+    /// Columns that a table which lies so is partitioned, clustered or checked by, as far as they are named.
+    pub(crate) fn bound_columns(&self, lies: &TableLayout) -> Vec<String> {
         let named = |column: &&Column| self.checks().iter().any(|check| check.expression.contains(&column.name));
         let checked = self.columns().iter().filter(named).map(|column| column.name.clone());
-        self.partition_columns().iter().cloned().chain(self.cluster_columns().iter().cloned()).chain(checked).collect()
+        lies.partition_by.iter().cloned().chain(lies.cluster_by.iter().cloned()).chain(checked).collect()
     }
 
     /// Live data files with their statistics.

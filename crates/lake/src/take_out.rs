@@ -1,31 +1,35 @@
 //! Rows that go: marked as deleted where the table has deletion vectors, else left out of a new file.
 
 use futures::TryStreamExt;
-use tributary_lake::{DataFile, KeySearch, NewFile, RowMarks, Table, WriterOptions};
 
-use crate::error::{Error, Result};
+use crate::{DataFile, KeySearch, NewFile, Result, RowMarks, Table, WriterOptions};
 
 /// What a commit does to files that lose rows.
 #[derive(Debug, Default)]
-pub(crate) struct TakenOut {
+pub struct TakenOut {
+    /// Rows marked where they stand.
     pub marks: Vec<RowMarks>,
+    /// Files whose other rows were written anew, or that have none left.
     pub removes: Vec<DataFile>,
+    /// What was written anew.
     pub adds: Vec<NewFile>,
 }
 
-/// How the table that loses rows is written.
-pub(crate) struct Taker<'a> {
+/// Takes rows out of the files of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Taker<'a> {
     /// The files.
     pub search: &'a KeySearch,
     /// The table that is written over: of the same files, or of a later version.
     pub over: &'a Table,
     /// Whether the dataset allows deletion vectors.
     pub vectors: bool,
+    /// How files are written anew.
     pub options: &'a WriterOptions,
 }
 
 impl Taker<'_> {
-    /// Takes rows out of a file that is live in `over`.
+    /// Takes rows out of a file that is live in the table.
     ///
     /// # Errors
     /// Store errors.
@@ -45,14 +49,12 @@ impl Taker<'_> {
     /// # Errors
     /// Store errors.
     pub async fn copy(&self, number: usize, gone: &[u64], out: &mut TakenOut) -> Result<()> {
-        let table = self.over.name();
-        let (read, write) = (|source| Error::lake("read rows of", table, source), |source| Error::lake("write to", table, source));
-        let mut rows = self.search.rows_but(number, gone).await.map_err(read)?;
-        let mut writer = self.over.writer(self.options.clone()).map_err(write)?;
-        while let Some(batch) = rows.try_next().await.map_err(|error| read(error.into()))? {
-            writer.write(&batch).await.map_err(write)?;
+        let mut rows = self.search.rows_but(number, gone).await?;
+        let mut writer = self.over.writer(self.options.clone())?;
+        while let Some(batch) = rows.try_next().await? {
+            writer.write(&batch).await?;
         }
-        out.adds.extend(writer.finish().await.map_err(write)?);
+        out.adds.extend(writer.finish().await?);
         Ok(())
     }
 }

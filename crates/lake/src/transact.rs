@@ -22,17 +22,20 @@ use uuid::Uuid;
 
 use crate::action::{self, Action, Add, Cdc, CommitInfo, DomainMetadata, Metadata, Protocol, Remove, Txn};
 use crate::conflict::{Lost, Plan, Winner, fenced, may_hold};
-use crate::create::COMMIT_TIMESTAMPS_ON;
+use crate::create::{self, COMMIT_TIMESTAMPS_ON};
 use crate::log::Log;
 use crate::marks::{self, Marked};
-use crate::state::State;
+use crate::state::{CLUSTERING_DOMAIN, State, clustering_configuration};
 use crate::{
-    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, controls,
+    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, TableLayout, controls,
     deletion_vector, delta_schema, error, protocol, stats_read, well_formed,
 };
 
 /// Who we are in the history.
 pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"));
+
+/// How [`ENGINE`] begins, whatever the release.
+const ENGINE_NAME: &str = "tributary/";
 
 /// How often a put is sent that gets no answer while the log says it did not land, and how often the log is asked.
 const TRIES_WITHOUT_ANSWER: u32 = 5;
@@ -297,7 +300,8 @@ fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Resul
     let wanted = commit.schema.as_ref().unwrap_or(&state.columns);
     let mut metadata = state.metadata.clone();
     let schema = if commit.replaces && rewrites_all && delta_schema::added(&state.columns, wanted, true).is_err() {
-        delta_schema::replaced(&state.columns, wanted, &table.bound_columns()).map_err(refused)?;
+        let kept = table.bound_columns(&commit.layout.as_ref().map_or_else(|| table.lies(), |_| TableLayout::default()));
+        delta_schema::replaced(&state.columns, wanted, &kept).map_err(refused)?;
         Some(delta_schema::schema_string(wanted))
     } else {
         delta_schema::added(&state.columns, wanted, rewrites_all).map_err(refused)?;
@@ -305,8 +309,16 @@ fn changed_metadata(table: &Table, commit: &Commit, rewrites_all: bool) -> Resul
     };
     metadata.schema_string = schema.unwrap_or(metadata.schema_string);
     metadata.configuration.extend(commit.properties.clone());
+    if let Some(lies) = &commit.layout {
+        if !rewrites_all {
+            return Err(refused("it is to lie otherwise, and some of its rows stay".to_owned()));
+        }
+        create::check_layout(table.name(), wanted, lies).map_err(refused)?;
+        metadata.partition_columns.clone_from(&lies.partition_by);
+    }
+    let clustered = commit.layout.as_ref().is_some_and(|lies| !lies.cluster_by.is_empty());
     let changed = metadata != state.metadata;
-    let mut needed = if changed { protocol::needed(&metadata, false) } else { Default::default() };
+    let mut needed = if changed || clustered { protocol::needed(&metadata, clustered) } else { Default::default() };
     if !commit.domains.is_empty() {
         needed.extend(protocol::needed_by_domains());
     }
@@ -322,6 +334,7 @@ fn body(table: &Table, commit: &Commit, marked: &[Marked], metadata: Option<(Met
         body.extend(protocol.map(Action::Protocol));
         body.push(Action::Metadata(Box::new(metadata)));
     }
+    body.extend(commit.layout.as_ref().and_then(|lies| clustering(lies, table.cluster_columns())));
     body.extend(commit.domains.iter().map(|(domain, configuration)| {
         let removed = configuration.is_none();
         Action::DomainMetadata(DomainMetadata { domain: domain.clone(), configuration: configuration.clone().unwrap_or_default(), removed })
@@ -409,6 +422,20 @@ fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> 
         engine_info: Some(ENGINE.to_owned()),
         txn_id: Some(txn_id.to_string()),
     }
+}
+
+/// The action that has a table clustered otherwise than it was, where it is.
+fn clustering(lies: &TableLayout, was: &[String]) -> Option<Action> {
+    let (removed, configuration) = (lies.cluster_by.is_empty(), clustering_configuration(&lies.cluster_by));
+    (lies.cluster_by != was)
+        .then(|| Action::DomainMetadata(DomainMetadata { domain: CLUSTERING_DOMAIN.to_owned(), configuration, removed }))
+}
+
+/// Whether a commit of ours that says this took all rows away that were there.
+pub(crate) fn replaces_all(info: &CommitInfo) -> bool {
+    let ours = info.engine_info.as_ref().is_some_and(|engine| engine.starts_with(ENGINE_NAME));
+    let mode = info.operation_parameters.as_ref().and_then(|parameters| parameters.get("mode")?.as_str());
+    ours && mode == Some("Overwrite")
 }
 
 fn name_of(commit: &Commit) -> &'static str {

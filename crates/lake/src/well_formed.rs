@@ -71,6 +71,9 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
     if commit.reads == Reads::BlindAppend && touches {
         return Err("a blind append removes files or rows".to_owned());
     }
+    if commit.layout.is_some() && !commit.replaces {
+        return Err("the table is to lie otherwise, and its rows stay".to_owned());
+    }
     if commit.operation == Operation::Optimize {
         let removed: Option<u64> = commit.removes.iter().map(DataFile::live_rows).sum();
         let added: u64 = commit.adds.iter().map(|file| file.rows).sum();
@@ -85,7 +88,8 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
     if !commit.marks.is_empty() && !state.marks_rows() {
         return Err("rows are marked as deleted, and the table has no deletion vectors".to_owned());
     }
-    let columns: BTreeSet<&String> = state.metadata.partition_columns.iter().collect();
+    let parted_by = commit.layout.as_ref().map_or(&state.metadata.partition_columns, |lies| &lies.partition_by);
+    let columns: BTreeSet<&String> = parted_by.iter().collect();
     let mut paths = BTreeSet::new();
     let partitions = commit
         .adds

@@ -15,7 +15,7 @@ use crate::constraints::Rules;
 use crate::parquet_files::{Layout, Observer, PART_BYTES, ParquetFiles, Written};
 use crate::partition::file_schema;
 use crate::stats::{StatsCollector, StatsColumns};
-use crate::{ChangeFile, ChangeRows, Error, NewFile, Result, Table};
+use crate::{ChangeFile, ChangeRows, Error, NewFile, Result, Table, TableLayout};
 
 const MIB: u64 = 1 << 20;
 
@@ -44,13 +44,22 @@ pub struct WriterOptions {
     pub memory_limit: usize,
     /// All columns of the table after the commit that will name the files ([`crate::Commit::schema`]); `None` = those of the snapshot.
     pub columns: Option<Vec<Column>>,
+    /// How the table lies after that commit ([`crate::Commit::layout`]); `None` = as the snapshot does.
+    pub layout: Option<TableLayout>,
     /// What the footers of the files say beside: names and texts, for [`crate::KeySearch::says`].
     pub says: std::collections::BTreeMap<String, String>,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        Self { file_bytes_target: None, key_columns: Vec::new(), memory_limit: 128 << 20, columns: None, says: Default::default() }
+        Self {
+            file_bytes_target: None,
+            key_columns: Vec::new(),
+            memory_limit: 128 << 20,
+            columns: None,
+            layout: None,
+            says: Default::default(),
+        }
     }
 }
 
@@ -216,9 +225,10 @@ impl Table {
             None => (self.schema(), self.columns()),
         };
         let rules = Rules::new(self.name(), &schema, columns, self.checks(), self.lake().clock().now())?;
-        let files = Arc::new(file_schema(&schema, self.partition_columns()));
+        let lies = options.layout.clone().unwrap_or_else(|| self.lies());
+        let files = Arc::new(file_schema(&schema, &lies.partition_by));
         let mut always = options.key_columns.clone();
-        always.extend(self.cluster_columns().iter().cloned());
+        always.extend(lies.cluster_by);
         let columns = StatsColumns::of(self.properties());
         let layout = self.layout(Arc::clone(&files), "", "part", options);
         Ok(DataWriter { rules, files: ParquetFiles::new(layout, move || StatsCollector::new(&files, &columns, &always)) })
@@ -254,7 +264,7 @@ impl Table {
             folder,
             file_prefix,
             schema,
-            partition_columns: self.partition_columns().to_vec(),
+            partition_columns: options.layout.map_or_else(|| self.partition_columns().to_vec(), |lies| lies.partition_by),
             file_bytes_target: options.file_bytes_target.or(said).unwrap_or_else(|| file_bytes_target(0)),
             row_group_rows: ROW_GROUP_ROWS,
             row_group_bytes,

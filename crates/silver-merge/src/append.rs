@@ -28,8 +28,8 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
             Some(open) => open,
             None => {
                 let table = attempt.open_or_create(intake.target).await?;
-                let options =
-                    WriterOptions { columns: intake.target.grows.then(|| intake.target.columns.clone()), ..WriterOptions::default() };
+                let columns = intake.target.grows.then(|| intake.target.columns.clone());
+                let options = WriterOptions { columns, layout: intake.target.lies.clone(), ..WriterOptions::default() };
                 let writer = table.writer(options).map_err(write)?;
                 open.insert((table, writer))
             }

@@ -194,8 +194,8 @@ pub enum Error {
         /// What the spec says.
         declared: String,
     },
-    /// The table has rows that change and is declared with rows that are only added, or the other way round. What readers of its changes
-    /// rely on would no longer hold: take its folder, and that of its state, away and run.
+    /// The table was filled by a feed and is declared with flows of its own, which would bring its records once more: give the flows another
+    /// table, or take the table's folder away and run.
     #[error("`{table}` was made for {found} and is declared with {declared}: take its folder away and run, which makes it anew")]
     Remade {
         /// The dataset.

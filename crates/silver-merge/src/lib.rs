@@ -60,7 +60,6 @@ mod source;
 mod state;
 mod stop;
 mod survey;
-mod take_out;
 mod target;
 mod widen;
 mod writes;

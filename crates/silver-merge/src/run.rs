@@ -279,8 +279,7 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     if let Some(table) = &attempt.existing {
         table.ensure_writable().map_err(|source| Error::lake("write to", &spec.table, source))?;
     }
-    if let Some(table) = attempt.replaced() {
-        refresh::ensure_same_kind(spec, table)?;
+    if attempt.replaced().is_some() {
         attempt.ensure_no_shorter(&source).await?;
     }
     let state = match spec.policy {
@@ -296,6 +295,7 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     };
     let planned_on = attempt.existing.as_ref().filter(|_| !replaces);
     let Planned { selection, judge, mut target } = Planned::new(run, &source, planned_on).await?;
+    target.lies = attempt.replaced().and_then(|table| refresh::layout(spec, table));
     target.grows |= attempt.replaced().is_some_and(|table| table.columns() != target.columns);
     if let Some(table) = attempt.existing.as_ref().filter(|_| !target.widened.is_empty()) {
         return widen(&attempt, table, &target, state.as_ref()).await;
@@ -370,7 +370,7 @@ impl Attempt<'_> {
         if self.replaces {
             let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
             replaced = Some(files.iter().filter_map(DataFile::live_rows).sum());
-            commit = refresh::replacing(self.spec, intake.target, files, self.positions.set_back(&self.place.app_id), commit);
+            commit = refresh::replacing(self.spec, intake.target, table, files, self.positions.set_back(&self.place.app_id), commit);
         }
         commit.rewinds |= self.replaces || self.source_identity.is_not(&intake.source.table);
         let of_set = self.hold_to_set_rules(table, &commit).await?;

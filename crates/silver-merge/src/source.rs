@@ -173,13 +173,20 @@ impl Source {
         if self.delivery == Delivery::Feed {
             return Ok((!reaches_back).then(cut));
         }
-        match self.table.added(None, to).await {
-            Err(tributary_lake::Error::NotAppendOnly { version, .. }) => {
-                Ok(Some(format!("had rows removed by version {version}, which are not read again")))
+        let mut from = None;
+        loop {
+            match self.table.added(from, to).await {
+                // What of its rows was left out then was left out by choice.
+                Err(tributary_lake::Error::NotAppendOnly { version, .. }) if self.table.was_built_anew(version).await.map_err(fail)? => {
+                    from = Some(version);
+                }
+                Err(tributary_lake::Error::NotAppendOnly { version, .. }) => {
+                    return Ok(Some(format!("had rows removed by version {version}, which are not read again")));
+                }
+                Err(other) => return Err(fail(other)),
+                // Tables of feeds only grow, as far back as their log may go.
+                Ok(_) => return Ok((!reaches_back && !has_column(&self.table, "_ingested_at")).then(cut)),
             }
-            Err(other) => Err(fail(other)),
-            // Tables of feeds only grow, as far back as their log may go.
-            Ok(_) => Ok((!reaches_back && !has_column(&self.table, "_ingested_at")).then(cut)),
         }
     }
 }

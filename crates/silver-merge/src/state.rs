@@ -16,8 +16,8 @@ use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Int64Type, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{
-    Commit, CommitOutcome, DELETION_VECTORS_ON, DataFile, Found, KeyProbe, KeySearch, Lake, Operation, Progress, Reads, Table,
-    WriterOptions,
+    Commit, CommitOutcome, DELETION_VECTORS_ON, DataFile, Found, KeyProbe, KeySearch, Lake, Operation, Progress, Reads, Table, TakenOut,
+    Taker, WriterOptions,
 };
 use tributary_specs::{Column, DELETE_MEMORY_SECONDS, DataType, GrowthPolicy, TableName, TableSpec};
 
@@ -28,7 +28,6 @@ use crate::growth::{self, any_retyped};
 use crate::identity::Identity;
 use crate::leaves::{LeafSet, Leaves};
 use crate::search::Place;
-use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;
 
 const KIND: &str = "__kind";
@@ -315,6 +314,7 @@ impl StateWrite<'_> {
         };
         let own: HashMap<&str, usize> = search.files().iter().enumerate().map(|(number, file)| (file.path.as_str(), number)).collect();
         let taker = Taker { search, over: self.over, vectors: self.vectors, options: &self.options };
+        let failed = |source| Error::lake("write to", &self.state.name, source);
         let mut stay = HashSet::new();
         for file in live {
             let same = |own: &&usize| !self.retypes && search.files()[**own].deletion_vector == file.deletion_vector;
@@ -328,11 +328,11 @@ impl StateWrite<'_> {
         for number in 0..search.files().len() {
             match (stay.contains(&number), removed.remove(&number)) {
                 (true, None) => {}
-                (true, Some(gone)) => taker.take(number, gone, &mut self.out).await?,
+                (true, Some(gone)) => taker.take(number, gone, &mut self.out).await.map_err(failed)?,
                 (false, gone) => {
                     let mut gone = gone.unwrap_or_default();
                     gone.sort_unstable();
-                    taker.copy(number, &gone, &mut self.out).await?;
+                    taker.copy(number, &gone, &mut self.out).await.map_err(failed)?;
                 }
             }
         }

@@ -8,7 +8,7 @@ use tributary_lake::arrow::array::{
 };
 use tributary_lake::arrow::datatypes::{DataType as Arrow, Field, Fields, Schema};
 use tributary_lake::arrow::error::ArrowError;
-use tributary_lake::{DELETION_VECTORS_ON, Generated, Lake, Table};
+use tributary_lake::{DELETION_VECTORS_ON, Generated, Lake, Table, TableLayout};
 use tributary_specs::{
     Column, ColumnSelection, DELETE_MEMORY_SECONDS, DataType, GrowthPolicy, IgnoreNullUpdates, MergePolicy, SilverSpec, TableSpec,
     check_declared,
@@ -57,6 +57,8 @@ pub(crate) struct Target {
     sequence_type: Option<DataType>,
     /// Whether rows that go may be marked as deleted where they stand: unless the declaration forbids it.
     pub vectors: bool,
+    /// How the table lies from the next commit on, where that is otherwise than before.
+    pub lies: Option<TableLayout>,
     /// How long deletes are remembered, where it is declared: maintenance goes by it.
     pub delete_memory: Option<String>,
     /// Columns of events that the query does not yield, for they are generated.
@@ -103,6 +105,7 @@ impl Target {
             sequence_columns: kept.filter(|_| sequence_type.is_some()),
             sequence_type,
             vectors: keyed && spec.properties.get(DELETION_VECTORS_ON).is_none_or(|value| value == "true"),
+            lies: None,
             delete_memory: spec.properties.get(DELETE_MEMORY_SECONDS).cloned(),
             generated_of_events: generated(spec, selection, &business)?,
             generated_of_rows: generated(spec, selection, &[])?,

@@ -9,13 +9,13 @@ use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::common::runtime::SpawnedTask;
 use tributary_lake::{
-    ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, Result as LakeResult, RowMarks, Table, WriterOptions,
+    ChangeFile, ChangeWriter, DataFile, DataWriter, Found, KeySearch, NewFile, Result as LakeResult, RowMarks, Table, TakenOut, Taker,
+    WriterOptions,
 };
 
 use crate::before_images::MADE_OF;
 use crate::error::{Error, Result};
 use crate::plan::MergePlan;
-use crate::take_out::{TakenOut, Taker};
 use crate::target::Target;
 
 /// Rows of the change feed that are put together at once.
@@ -77,12 +77,13 @@ impl<'a> Writes<'a> {
     ) -> Result<Self> {
         let table = search.table();
         let columns = target.grows.then(|| target.columns.clone());
-        let options = WriterOptions { key_columns: keys.to_vec(), columns, ..WriterOptions::default() };
+        let options = WriterOptions { key_columns: keys.to_vec(), columns, layout: target.lies.clone(), ..WriterOptions::default() };
         // New rows alone are known to be made so, and not in a batch before whose columns some of them may be.
         let says = made_of.filter(|_| !target.grows).map(|made_of| (MADE_OF.to_owned(), made_of));
         let of_new = WriterOptions { says: says.into_iter().collect(), ..options.clone() };
         let rows = table.writer(of_new).map_err(|source| Error::lake("write to", table.name(), source))?;
-        let feed = table.has_change_feed().then(|| table.change_writer_with(&target.columns));
+        // What is laid out anew is built anew, and readers of the feed find that in its files.
+        let feed = (table.has_change_feed() && target.lies.is_none()).then(|| table.change_writer_with(&target.columns));
         let (gone, changed) = (BTreeMap::new(), Changed::default());
         Ok(Self { table, target, search, options, rows, feed, gone, one_slice, feeds_inserts, changed })
     }
@@ -159,7 +160,7 @@ impl<'a> Writes<'a> {
         let mut out = TakenOut { adds, ..TakenOut::default() };
         let taker = Taker { search: self.search, over: self.table, vectors: self.target.vectors, options: &self.options };
         for (file, gone) in self.gone {
-            taker.take(file, gone, &mut out).await?;
+            taker.take(file, gone, &mut out).await.map_err(write)?;
         }
         let written = match self.feed {
             Some(feed) => feed.finish().await.map_err(write)?,
