@@ -1,23 +1,23 @@
 //! What one commit of one feed will hold: files written, positions, rejects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tributary_cdc_decode::{Decoded, Header, Record};
 use tributary_lake::arrow::array::{AsArray, RecordBatch};
 use tributary_lake::arrow::compute::max;
 use tributary_lake::arrow::datatypes::TimestampMicrosecondType;
-use tributary_lake::{Commit, CommitOutcome, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
+use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
 use tributary_specs::{Column, PassedGap, Source};
 
 use crate::files::{Broken, CutFault, FileRecord};
 use crate::headers::lent;
 use crate::lane::{Lane, Race, grown};
-use crate::ledger::{Entry, Writes};
+use crate::ledger::{ContentId, Entry, Writes};
 use crate::quarantine::{self, Parked, Refused, Spot};
 use crate::tally::Counts;
 use crate::widen::widen;
 use crate::writing::Writing;
-use crate::{Error, Result, events};
+use crate::{Error, Result, anew, events};
 
 /// The file that records come from.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +50,8 @@ enum Spoiled {
 pub(crate) struct LaneBatch {
     now_us: i64,
     pub entries: Vec<Entry>,
+    /// Contents of `entries`, and what they begin with of contents that the table was made of.
+    contents: HashSet<ContentId>,
     pub positions: Vec<Position>,
     pub parked: Parked,
     /// Quarantine rows of half a record at the end of a file that has grown since.
@@ -84,6 +86,7 @@ impl LaneBatch {
         Self {
             now_us,
             entries: Vec::new(),
+            contents: HashSet::new(),
             positions: Vec::new(),
             parked: Parked::default(),
             completed: BTreeSet::new(),
@@ -98,6 +101,18 @@ impl LaneBatch {
             refused_rows: 0,
             spoiled: None,
         }
+    }
+
+    /// Takes a file into the commit; `begins_with` are contents taken before that it has grown from.
+    pub(crate) fn take(&mut self, entry: Entry, begins_with: impl Iterator<Item = ContentId>) {
+        self.contents.insert(entry.id);
+        self.contents.extend(begins_with);
+        self.entries.push(entry);
+    }
+
+    /// Whether a file of the commit has this content, or has grown from it.
+    pub(crate) fn holds(&self, id: &ContentId) -> bool {
+        self.contents.contains(id)
     }
 
     /// Decodes records of a file and writes what they are.
@@ -204,6 +219,11 @@ impl LaneBatch {
     /// Widens the table now and gives the batch up: its files have the narrow types.
     async fn widen(&mut self, lane: &mut Lane, table: &Table, widened: &[Column]) -> Result<()> {
         let Some(columns) = grown(table.columns(), &lane.decoder.columns()) else { return Ok(()) };
+        if let Some(anew) = &mut lane.anew {
+            anew.columns = columns;
+            self.spoiled = Some(Spoiled::Widened);
+            return Ok(());
+        }
         let outcome = widen(table, columns).await?;
         if let CommitOutcome::Committed { version } = outcome {
             lane.tally.widened(widened, version);
@@ -221,7 +241,8 @@ impl LaneBatch {
             self.columns = columns;
         }
         if self.writer.is_none() {
-            let options = WriterOptions { columns: self.columns.clone(), ..WriterOptions::default() };
+            let layout = lane.anew.as_ref().and_then(|anew| anew.lies.clone());
+            let options = WriterOptions { columns: self.columns.clone(), layout, ..WriterOptions::default() };
             self.writer = Some(Writing::start(table.name().clone(), table.writer(options).map_err(failed)?));
         }
         match &mut self.writer {
@@ -277,6 +298,7 @@ impl LaneBatch {
             });
         }
         self.counts.check(&lane.feed.table)?;
+        anew::ensure_no_file_is_lost(lane, &mut self)?;
         if let Some(race) = self.commit_superseded(lane).await? {
             return Ok(Ended::Lost(race));
         }
@@ -331,13 +353,9 @@ impl LaneBatch {
             self.report(lane);
             return Ok(Ended::Nothing);
         }
-        let mut writes = lane.taken.writes(&self.entries);
-        writes.progress.extend(self.positions.iter().filter(|position| position.bronze != Some(position.next)).map(|position| Progress {
-            app_id: position.app_id.clone(),
-            expected: position.bronze,
-            version: position.next,
-        }));
-        if self.writer.is_none() && self.files.is_empty() && writes == Writes::default() {
+        let recorded = anew::recorded(lane).await?;
+        let writes = self.writes(lane, recorded);
+        if lane.anew.is_none() && self.writer.is_none() && self.files.is_empty() && writes == Writes::default() {
             self.report(lane);
             return Ok(Ended::Nothing);
         }
@@ -346,11 +364,20 @@ impl LaneBatch {
         let bytes_written: u64 = self.files.iter().map(|file| file.size).sum();
         let remarks = (!self.remarks.is_empty()).then(|| self.remarks.iter().cloned().collect::<Vec<_>>().join("; "));
         let failed = |source| Error::lake(table.name(), "committing rows", source);
-        let outcome = table.commit(append(std::mem::take(&mut self.files), &writes, self.columns.take(), remarks)).await.map_err(failed)?;
+        let mut commit = append(std::mem::take(&mut self.files), &writes, self.columns.take(), remarks);
+        let mut replaced = None;
+        if let Some(before) = &lane.anew {
+            let files = table.files().await.map_err(failed)?;
+            replaced = Some(files.iter().filter_map(DataFile::live_rows).sum());
+            commit = anew::replacing(before, files, commit);
+        }
+        let outcome = table.commit(commit).await.map_err(failed)?;
         if let CommitOutcome::Committed { version } = outcome {
             events::committed(table.name(), version, &self.counts);
             lane.bronze = Some(table.refresh().await.map_err(|source| Error::lake(table.name(), "opening", source))?);
             lane.taken.apply(&self.entries, &writes);
+            lane.anew = lane.anew.take().filter(|_| replaced.is_none());
+            lane.tally.replaced = lane.tally.replaced.or(replaced);
             lane.attempts = 0;
             lane.tally.committed = true;
             lane.tally.commits += 1;
@@ -362,6 +389,20 @@ impl LaneBatch {
             return Ok(Ended::Committed);
         }
         Ok(race(&table, outcome).map_or(Ended::Committed, Ended::Lost))
+    }
+
+    /// What the commit of the rows writes of positions; `recorded` are those of a table that is built anew.
+    fn writes(&self, lane: &Lane, recorded: BTreeMap<String, i64>) -> Writes {
+        if let Some(anew) = &lane.anew {
+            return anew::writes(anew, recorded, &self.entries, &self.positions);
+        }
+        let mut writes = lane.taken.writes(&self.entries);
+        writes.progress.extend(self.positions.iter().filter(|position| position.bronze != Some(position.next)).map(|position| Progress {
+            app_id: position.app_id.clone(),
+            expected: position.bronze,
+            version: position.next,
+        }));
+        writes
     }
 
     fn report(&mut self, lane: &mut Lane) {

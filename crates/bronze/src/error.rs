@@ -333,6 +333,17 @@ pub enum Error {
         /// Why not, with the positions.
         reason: String,
     },
+    /// A full refresh would build the table from a source that no longer has all that the table was made of. The table is as it was.
+    /// Where the loss is meant, say so.
+    #[error(
+        "a full refresh of `{table}` would lose records: {what}; the table is unchanged, --accept-shorter-history does it all the same"
+    )]
+    HistoryShorter {
+        /// The feed's table.
+        table: TableName,
+        /// What the source no longer has.
+        what: String,
+    },
     /// No feed can be proposed: the file cannot be read, or none of the first records is a row.
     ///
     /// Give a file or topic that holds rows, and the format with `--format` where the file's name does not tell it.
@@ -424,6 +435,7 @@ impl Fault for Error {
             | Self::RegistryRefused { .. }
             | Self::NoProposal { .. }
             | Self::Range { .. }
+            | Self::HistoryShorter { .. }
             | Self::Ledger { .. } => FaultClass::BadInput,
         }
     }
@@ -461,6 +473,7 @@ impl Fault for Error {
             Self::RegistryRefused { .. } => "BR0028",
             Self::NoProposal { .. } => "BR0030",
             Self::Range { .. } => "BR0031",
+            Self::HistoryShorter { .. } => "BR0032",
             Self::Decode { source, .. } => return source.code(),
             Self::Lake { source, .. } => return source.code(),
         })
@@ -471,6 +484,7 @@ impl Fault for Error {
             Self::Decode { source, .. } => source.next_command(),
             Self::Lake { source, .. } => source.next_command(),
             Self::Gap { table, .. } => Some(format!("tributary run --only {table} --on-gap earliest")),
+            Self::HistoryShorter { table, .. } => Some(format!("tributary run --full-refresh {table} --accept-shorter-history")),
             Self::Busy { table, .. } | Self::Ledger { table, .. } | Self::NotBronze { table, .. } => {
                 Some(format!("tributary show history {table}"))
             }

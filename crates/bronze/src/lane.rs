@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tributary_cdc_decode::{Decoded, Decoder, Record};
+use tributary_cdc_decode::{Decoded, Decoder, Record, Resume};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{CommitOutcome, Lake, Table};
 use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
 
+use crate::anew::Anew;
 use crate::declaration::{self, Differences};
 use crate::ledger::Ledger;
 use crate::options::Options;
@@ -33,6 +34,9 @@ pub(crate) struct Lane {
     pub decoder: Decoder,
     /// Whether quarantine and decoder are where the tables are; a run with nothing new never needs it.
     ready: bool,
+    /// The table is to be built anew by the next commit.
+    pub anew: Option<Anew>,
+    pub accepts_shorter_history: bool,
     files_as_positions_max: usize,
     /// Bytes of the longest record.
     pub record_bytes_max: usize,
@@ -53,6 +57,8 @@ impl Lane {
             parked: Ledger::default(),
             decoder: decoder(feed)?,
             ready: false,
+            anew: None,
+            accepts_shorter_history: options.accept_shorter_history,
             files_as_positions_max: options.files_as_positions_max,
             record_bytes_max: options.record_bytes_max.max(1),
             registry: Lookup::of(feed, options),
@@ -66,11 +72,23 @@ impl Lane {
         Ok(lane)
     }
 
+    /// Has the next commit build the table anew, where there is one.
+    pub(crate) fn begin_anew(&mut self) -> Result<()> {
+        if let Some(bronze) = &self.bronze {
+            let taken = self.taken.begun_anew();
+            self.anew = Some(Anew::of(&self.feed, bronze, std::mem::replace(&mut self.taken, taken))?);
+        }
+        Ok(())
+    }
+
     /// Nothing is read for a table that cannot be written to; and one whose declaration has changed since it was made is brought to
     /// the new one where the policy says so.
     pub(crate) async fn meet_declaration(&mut self, lake: &Lake, options: &Options) -> Result<()> {
         while let Some(table) = self.bronze.clone() {
             table.ensure_writable().map_err(|source| Error::lake(table.name(), "writing", source))?;
+            if self.anew.is_some() {
+                return Ok(());
+            }
             let Differences { widened, remarks } = declaration::differences(&self.feed, table.columns());
             self.tally.remarks.extend(remarks);
             if widened.is_empty() {
@@ -93,6 +111,11 @@ impl Lane {
         Ok(())
     }
 
+    /// What its table was made of so far, also while it is built anew.
+    pub(crate) fn made_of(&self) -> &Ledger {
+        self.anew.as_ref().map_or(&self.taken, |anew| &anew.before)
+    }
+
     /// Looks at bronze anew: what it holds.
     pub(crate) async fn reload(&mut self, lake: &Lake) -> Result<()> {
         let table = &self.feed.table;
@@ -103,6 +126,10 @@ impl Lane {
             return Err(Error::NotBronze { table: table.clone(), column: INGESTED_AT.to_owned() });
         }
         self.taken = Ledger::load(&self.feed.name, self.bronze.as_ref(), self.files_as_positions_max).await?;
+        if let Some(anew) = &mut self.anew {
+            let taken = self.taken.begun_anew();
+            anew.before = std::mem::replace(&mut self.taken, taken);
+        }
         self.ready = false;
         Ok(())
     }
@@ -116,8 +143,10 @@ impl Lane {
         self.quarantine = lake.table(name).await.map_err(|source| Error::lake(name, "opening", source))?;
         self.parked = Ledger::load(&self.feed.name, self.quarantine.as_ref(), self.files_as_positions_max).await?;
         self.decoder = decoder(&self.feed)?;
-        if let Some(bronze) = &self.bronze {
-            self.decoder.resume(resume::read(&self.feed, bronze).await?);
+        match (&self.anew, &self.bronze) {
+            (Some(anew), _) => self.decoder.resume(Resume { columns: anew.columns.clone(), ..Resume::default() }),
+            (None, Some(bronze)) => self.decoder.resume(resume::read(&self.feed, bronze).await?),
+            (None, None) => {}
         }
         self.ready = true;
         Ok(())

@@ -15,6 +15,7 @@ use std::fmt;
 
 use tributary_lake::{Progress, Table};
 
+use crate::positions::NOTHING;
 use crate::{Error, Result};
 
 /// Files of a full range.
@@ -108,10 +109,14 @@ impl Ledger {
 
     fn add_separate(&mut self, progress: BTreeMap<String, i64>) {
         for (app_id, version) in progress {
-            if let Some(id) = app_id.strip_prefix(&file_prefix(&self.feed)).and_then(ContentId::parse) {
+            // Of what a full refresh has set back, all that is left is what a writer expects.
+            let known = version > NOTHING;
+            let id = app_id.strip_prefix(&file_prefix(&self.feed)).and_then(ContentId::parse);
+            let mark = app_id.strip_prefix(&path_prefix(&self.feed)).and_then(|mark| i64::from_str_radix(mark, 16).ok());
+            if let Some(id) = id.filter(|_| known) {
                 self.contents.insert(id, version.cast_unsigned());
                 self.separate_files += 1;
-            } else if let Some(mark) = app_id.strip_prefix(&path_prefix(&self.feed)).and_then(|mark| i64::from_str_radix(mark, 16).ok()) {
+            } else if let Some(mark) = mark.filter(|_| known) {
                 self.quick.insert(mark, quick_of(version));
             }
             self.separate.insert(app_id, version);
@@ -143,6 +148,16 @@ impl Ledger {
         self.quick.contains_key(&path_mark)
     }
 
+    /// The contents it holds.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &ContentId> {
+        self.contents.keys()
+    }
+
+    /// Paths under which files were taken, besides these.
+    pub(crate) fn paths_besides(&self, there: &BTreeSet<i64>) -> u64 {
+        self.quick.keys().filter(|mark| !there.contains(mark)).count() as u64
+    }
+
     pub(crate) fn holds(&self, id: &ContentId) -> bool {
         self.contents.contains_key(id)
     }
@@ -160,7 +175,7 @@ impl Ledger {
         let mut ranges: Vec<Vec<Entry>> = vec![self.open.clone()];
         for entry in entries {
             let (file, path) = (file_app(&self.feed, &entry.id), path_app(&self.feed, entry.path_mark));
-            let known_here = self.separate.contains_key(&file) || written.contains(&file);
+            let known_here = self.separate.get(&file).is_some_and(|version| *version > NOTHING) || written.contains(&file);
             if !known_here && (separate_files >= self.separate_max || self.holds(&entry.id)) {
                 if ranges.last().is_none_or(|last| last.len() == RANGE_FILES) {
                     ranges.push(Vec::new());
@@ -191,6 +206,32 @@ impl Ledger {
         writes
     }
 
+    /// A ledger that holds nothing, of the same table: for a commit that replaces everything that was taken.
+    pub(crate) fn begun_anew(&self) -> Self {
+        let separate = self.separate.keys().map(|app_id| (app_id.clone(), NOTHING)).collect();
+        Self { feed: self.feed.clone(), separate_max: self.separate_max, separate, ..Self::default() }
+    }
+
+    /// What a commit writes that replaces everything that was taken by these files: every other one is forgotten.
+    pub(crate) fn replaced_by(&self, entries: &[Entry]) -> Writes {
+        let mut writes = self.begun_anew().writes(entries);
+        let mut unsaid: BTreeMap<&String, i64> = self.separate.iter().map(|(app_id, version)| (app_id, *version)).collect();
+        for progress in &mut writes.progress {
+            progress.expected = unsaid.remove(&progress.app_id);
+            if progress.app_id.starts_with(&path_prefix(&self.feed)) {
+                progress.version = next_generation(progress.expected, quick_of(progress.version));
+            }
+        }
+        let unsaid = unsaid.into_iter().filter(|(_, version)| *version > NOTHING);
+        let forgotten = unsaid.map(|(app_id, version)| Progress { app_id: app_id.clone(), expected: Some(version), version: NOTHING });
+        writes.progress.extend(forgotten);
+        let heads = (self.ranges > 0).then(|| head_domain(&self.feed));
+        for domain in (0..self.ranges).map(|range| range_domain(&self.feed, range)).chain(heads) {
+            writes.domains.entry(domain).or_insert(None);
+        }
+        writes
+    }
+
     /// The ledger after a commit that took `entries` with `writes`.
     pub(crate) fn apply(&mut self, entries: &[Entry], writes: &Writes) {
         for entry in entries {
@@ -198,7 +239,7 @@ impl Ledger {
             self.quick.insert(entry.path_mark, entry.quick);
         }
         for progress in &writes.progress {
-            let new = self.separate.insert(progress.app_id.clone(), progress.version).is_none();
+            let new = self.separate.insert(progress.app_id.clone(), progress.version).is_none_or(|before| before <= NOTHING);
             self.separate_files += usize::from(new && progress.app_id.starts_with(&file_prefix(&self.feed)));
         }
         if let Some(ranges) = writes.domains.get(&head_domain(&self.feed)).and_then(|text| text.as_ref()?.parse().ok()) {
@@ -216,7 +257,7 @@ fn quick_of(version: i64) -> i64 {
 
 /// The version that says `quick` after one that may have said something else.
 fn next_generation(version: Option<i64>, quick: i64) -> i64 {
-    match version {
+    match version.filter(|version| *version > NOTHING) {
         Some(version) if quick_of(version) == quick => version,
         Some(version) => (((version >> QUICK_BITS) + 1) << QUICK_BITS) | quick,
         None => quick,
@@ -328,6 +369,48 @@ mod tests {
             let entry = Entry { path_mark: 9, quick, ..entry(content) };
             ledger = after(&ledger, &ledger.writes(&[entry]), &mut BTreeMap::new());
             assert!(ledger.seen(9, quick) && ledger.holds(&entry.id));
+        }
+    }
+
+    #[test]
+    fn a_full_refresh_keeps_what_it_brings_and_forgets_the_rest() {
+        for separate_max in [0, 1, 2, 3, SEPARATE_MAX] {
+            let empty = || Ledger { separate_max, ..empty() };
+            let read = |ledger: &Ledger, writes: &Writes, domains: &mut BTreeMap<String, String>| {
+                let mut next = empty();
+                let mut separate: BTreeMap<String, i64> = ledger.separate.clone().into_iter().collect();
+                for progress in &writes.progress {
+                    assert_eq!(progress.expected, separate.insert(progress.app_id.clone(), progress.version), "{progress:?}");
+                }
+                next.add_separate(separate);
+                for (domain, text) in &writes.domains {
+                    match text {
+                        Some(text) => _ = domains.insert(domain.clone(), text.clone()),
+                        None => _ = domains.remove(domain),
+                    }
+                }
+                next.ranges = domains.get("tributary.files.f").map_or(0, |ranges| ranges.parse().unwrap());
+                assert_eq!(domains.len(), next.ranges + usize::from(next.ranges > 0), "no range is left over: {domains:?}");
+                (0..next.ranges).for_each(|range| next.add_range(&domains[&format!("tributary.files.f.{range}")]).unwrap());
+                next
+            };
+            let mut domains = BTreeMap::new();
+            let before = read(&empty(), &empty().writes(&[entry(1), entry(2), entry(3)]), &mut domains);
+            let moved = Entry { quick: 7, ..entry(2) };
+            let after = read(&before, &before.replaced_by(&[moved, entry(4)]), &mut domains);
+            assert_eq!(after.files(), 2, "{separate_max}");
+            assert!(after.holds(&entry(2).id) && after.seen(1002, 7) && after.holds(&entry(4).id), "{separate_max}");
+            assert!(!after.holds(&entry(1).id) && !after.knows_path(1001) && !after.knows_path(1003), "{separate_max}");
+            let again = read(&after, &after.writes(&[entry(1)]), &mut domains);
+            assert!(
+                again.files() == 3 && again.holds(&entry(1).id) && again.seen(1001, 2001),
+                "a file that comes again is new: {separate_max}"
+            );
+            let mut applied = after.clone();
+            applied.apply(&[entry(1)], &after.writes(&[entry(1)]));
+            assert_eq!((applied.separate_files, applied.ranges, applied.open), (again.separate_files, again.ranges, again.open));
+            let emptied = read(&before, &before.replaced_by(&[]), &mut BTreeMap::new());
+            assert_eq!((emptied.files(), emptied.quick.len()), (0, 0));
         }
     }
 

@@ -11,10 +11,12 @@
 //! - **B3** Counts add up: records in = rows + quarantined + ignored.
 //! - **B4** A position that the source no longer has stops the feed with the missing range, unless told otherwise.
 //! - **B5** A run with nothing new writes nothing.
+//! - **B6** A full refresh replaces the rows and the positions of a table in one commit, and loses nothing unless told to.
 //!
 //! A file is known by the SHA-256 of its (gunzipped) content. A file that grew since it was taken is read on from where it
 //! ended; a file that changes while it is read is left whole for the next run. `plan` decides, `run` acts.
 
+mod anew;
 mod batch;
 mod cells;
 mod consumers;

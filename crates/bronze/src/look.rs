@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use tributary_lake::Lake;
 use tributary_specs::{SourceFeed, TableName};
 
-use crate::files::{Listing, list};
+use crate::files::{Listed, Listing, list};
 use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::plan::{self, Group};
+use crate::positions::{self, NOTHING};
 use crate::{Error, Result};
 
 /// What a run would find for one feed.
@@ -16,7 +17,9 @@ use crate::{Error, Result};
 pub struct FeedLook {
     /// Into the feeds that were looked at.
     pub index: usize,
-    /// Files that are new or changed since they were taken; a copy under another name is found out only by reading it.
+    /// Of a feed that is built anew: paths of taken files at which there is none now.
+    pub gone: u64,
+    /// Files that are new or changed since they were taken, all files of a feed that is built anew; a copy under another name is found out only by reading it.
     pub files: Vec<DueFile>,
     /// Files that were changed too short a time ago to be taken.
     pub settling: u64,
@@ -56,7 +59,11 @@ pub async fn look(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Resul
             let feed = &feeds[index];
             match (&group, &listed) {
                 (Group::Files(group), Some(Ok(Listing { files, faults }))) => {
-                    let ledger = ledger(lake, feed, options).await?;
+                    let mut ledger = ledger(lake, feed, options).await?;
+                    if options.full_refresh.contains(&feed.name) {
+                        look.gone = ledger.paths_besides(&files.iter().map(Listed::path_mark).collect());
+                        ledger = ledger.begun_anew();
+                    }
                     let now_us = lake.clock().now().timestamp_micros();
                     for file in files.iter().filter(|file| file.size > 0 && plan::due(&ledger, file)) {
                         if group.settling(file, now_us) {
@@ -95,11 +102,9 @@ async fn table(lake: &Lake, name: &TableName) -> Result<Option<tributary_lake::T
 async fn positions(lake: &Lake, feed: &SourceFeed) -> Result<BTreeMap<String, i64>> {
     let Some(table) = table(lake, &feed.table).await? else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
-    for kind in ["kafka", "custom"] {
-        let prefix = format!("tributary:{kind}:{}:", feed.name);
-        let positions = table.progress_with_prefix(&prefix).await;
-        let positions = positions.map_err(|source| Error::lake(table.name(), "reading positions", source))?;
-        found.extend(positions.into_iter().map(|(app_id, position)| (app_id[prefix.len()..].to_owned(), position)));
+    for (app_id, position) in positions::of_feed(&table, &feed.name).await?.into_iter().filter(|(_, position)| *position > NOTHING) {
+        let place = positions::place(&app_id, &feed.name).to_owned();
+        found.insert(place, position);
     }
     Ok(found)
 }

@@ -44,6 +44,10 @@ pub struct Options {
     pub kafka: KafkaOptions,
     /// What is done when a source no longer has what the table has not seen.
     pub on_gap: OnGap,
+    /// Feeds whose tables are built anew: one commit replaces their rows and positions by what their sources hold.
+    pub full_refresh: BTreeSet<String>,
+    /// A full refresh goes on where a source no longer has all that the table was made of.
+    pub accept_shorter_history: bool,
     /// Lost races after which a table is given up, at least 1.
     pub attempts_max: u32,
     /// Ends the run: nothing more is taken up, what was read is committed. A file that was begun is read to its end.
@@ -69,6 +73,8 @@ impl Options {
             sources: Vec::new(),
             kafka: KafkaOptions::default(),
             on_gap: OnGap::Stop,
+            full_refresh: BTreeSet::new(),
+            accept_shorter_history: false,
             attempts_max: 8,
             cancel: CancellationToken::new(),
             progress: Arc::new(Silent),

@@ -62,17 +62,19 @@ pub(crate) struct Reading {
 impl Reading {
     pub(crate) async fn begin(lake: &Lake, lane: &mut Lane, origin: Origin, options: &Options) -> Result<Self> {
         let bounds = origin.bounds;
-        let bronze = positions::read(lane.bronze.as_ref(), &origin.app_id).await?;
+        let recorded = positions::read(lane.bronze.as_ref(), &origin.app_id).await?;
+        let bronze = positions::known(recorded).filter(|_| lane.anew.is_none());
         if let Some(reason) = origin.range.refusal(bronze) {
             return Err(Error::Range { place: format!("{} of feed {}", origin.place(), lane.feed.name), reason });
         }
         if let Some(remark) = origin.range.remark(bronze, bounds) {
             lane.tally.remarks.insert(format!("{}: {remark}", origin.place()));
         }
-        let fixed = bronze.is_none() && origin.from_end;
+        let from_end = bronze.is_none() && origin.from_end;
+        let fixed = from_end || lane.anew.is_some();
         let begins = bronze.or(origin.range.from);
         let (next, gap) = match plan::start(origin.resume.or(begins), bounds, options.on_gap) {
-            Start::At(_) if fixed && origin.resume.is_none() => (bounds.end, None),
+            Start::At(_) if from_end && origin.resume.is_none() => (bounds.end, None),
             Start::At(next) => (next, None),
             Start::Over { from, until, at } => (at, Some(passed(lane, &origin, from, until, at, options.on_gap))),
             Start::Missing { from, until } => {
@@ -89,7 +91,7 @@ impl Reading {
             lane.make_ready(lake).await?;
         }
         let quarantine = positions::read(lane.quarantine.as_ref(), &origin.app_id).await?;
-        let position = Position { app_id: origin.app_id, bronze, quarantine, next };
+        let position = Position { app_id: origin.app_id, bronze: recorded, quarantine, next };
         Ok(Self { topic: origin.topic, partition: bounds.partition, position, until, start: next, key, gap, fixed })
     }
 
@@ -105,7 +107,7 @@ impl Reading {
 
     /// Offsets between the table's position and the reading's.
     pub(crate) fn moved(&self) -> u64 {
-        u64::try_from(self.position.next - self.position.bronze.unwrap_or(self.start)).unwrap_or_default()
+        u64::try_from(self.position.next - positions::known(self.position.bronze).unwrap_or(self.start)).unwrap_or_default()
     }
 
     /// Where the quarantine was committed with these positions and bronze was not, finds which records are there already.

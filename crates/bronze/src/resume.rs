@@ -64,6 +64,16 @@ fn nothing_later(file: &DataFile, last: &LastRows) -> bool {
         })
 }
 
+/// The partition and the least offset of a file whose rows are all of one partition, where its statistics tell; `names` are its columns
+/// of topic, partition and offset.
+pub(crate) fn lowest(file: &DataFile, names: [&str; 3]) -> Option<(String, i32, i64)> {
+    let [topic, partition, offset] = names.map(|name| file.stats.columns.get(name));
+    let ((topic, topic_to), (partition, partition_to)) = (texts(topic)?, ints(partition)?);
+    // Statistics of long texts may be cut short; then the bounds differ.
+    (topic == topic_to && partition == partition_to).then_some(())?;
+    Some((topic, i32::try_from(partition).ok()?, ints(offset)?.0))
+}
+
 fn texts(stats: Option<&ColumnStats>) -> Option<(String, String)> {
     let text = |value: &Option<ScalarValue>| match value {
         Some(ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) | ScalarValue::Utf8View(text)) => text.clone(),

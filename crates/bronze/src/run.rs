@@ -52,6 +52,14 @@ pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<Da
     reports.into_iter().flatten().collect()
 }
 
+/// Brings a lane to its declaration, or to where its table is built anew.
+async fn begin(lane: &mut Lane, lake: &Lake, options: &Options) -> Result<()> {
+    if options.full_refresh.contains(&lane.feed.name) {
+        lane.begin_anew()?;
+    }
+    lane.meet_declaration(lake, options).await
+}
+
 /// What no feed of the run can do.
 #[cfg(feature = "kafka")]
 fn refusal(feeds: &[SourceFeed], options: &Options) -> Option<Error> {
@@ -79,7 +87,7 @@ impl Slot {
             Err(error) => Err(error),
         };
         let opened = match opened {
-            Ok(mut lane) => lane.meet_declaration(lake, options).await.map(|()| lane),
+            Ok(mut lane) => begin(&mut lane, lake, options).await.map(|()| lane),
             Err(error) => Err(error),
         };
         match opened {

@@ -14,7 +14,7 @@ use crate::plan::Range;
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::{AfterRace, Committed, Slot, cancelled, tell};
 use crate::source::{RecordSource, SourceRecord};
-use crate::{Error, Result, positions};
+use crate::{Error, Result, anew, positions};
 
 /// Records of one commit where no bound is set.
 const BATCH_RECORDS: u64 = 1_000_000;
@@ -41,7 +41,8 @@ async fn drain(lake: &Lake, slot: &mut Slot, options: &Options) -> Result<()> {
             let origin = Origin { topic: None, bounds: *bounds, app_id, from_end: false, resume: None, range: Range::default() };
             readings.push(Reading::begin(lake, lane, origin, options).await?);
         }
-        while readings.iter().any(Reading::is_due) {
+        anew::ensure_no_record_is_lost(lane, &readings).await?;
+        while readings.iter().any(Reading::is_due) || slot.running().is_some_and(|lane| lane.anew.is_some()) {
             cancelled(options)?;
             let Some(lane) = slot.lane() else { return Ok(()) };
             let batch = fill(lake, lane, source.as_ref(), &mut readings, options).await?;
@@ -71,8 +72,10 @@ fn find(lane: &Lane, options: &Options) -> Result<Arc<dyn RecordSource>> {
 /// Reads until a batch is full, every partition is at its end, or the run shall end.
 async fn fill(lake: &Lake, lane: &mut Lane, source: &dyn RecordSource, readings: &mut [Reading], options: &Options) -> Result<LaneBatch> {
     let mut batch = LaneBatch::new(lake.clock().now().timestamp_micros());
-    let most = options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(1);
-    let bytes = options.max_bytes_per_trigger.unwrap_or(u64::MAX);
+    // What builds a table anew is one commit.
+    let bounded = lane.anew.is_none();
+    let most = options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(if bounded { 1 } else { u64::MAX });
+    let bytes = options.max_bytes_per_trigger.filter(|_| bounded).unwrap_or(u64::MAX);
     let mut taken = 0_u64;
     for reading in readings.iter_mut().filter(|reading| reading.is_due()) {
         while reading.position.next < reading.until && taken < most && batch.counts.bytes < bytes && !options.cancel.is_cancelled() {
@@ -86,6 +89,10 @@ async fn fill(lake: &Lake, lane: &mut Lane, source: &dyn RecordSource, readings:
             tell(options, lane, &batch);
         }
         reading.join(&mut batch);
+    }
+    if !bounded && options.cancel.is_cancelled() {
+        batch.abandon().await;
+        return Err(Error::Cancelled);
     }
     Ok(batch)
 }

@@ -10,7 +10,7 @@ use tributary_specs::{Decode, SourceFeed};
 use crate::batch::{LaneBatch, Origin};
 use crate::files::{Broken, Content, CutRules, FileRecord, Identified, Identity, Listed, Listing, Slice, Slices, identify, list};
 use crate::lane::Lane;
-use crate::ledger::{ContentId, Entry};
+use crate::ledger::{ContentId, Entry, Ledger};
 use crate::options::{Extent, Options};
 use crate::plan::{self, Decision, FileGroup, Fill, Topics};
 use crate::quarantine::{self, Spot};
@@ -37,7 +37,7 @@ pub(crate) async fn run(lake: &Lake, group: &FileGroup, feeds: &[SourceFeed], sl
     let routes = Routes::new(group, feeds, slots);
     let bytes = files.iter().map(|file| file.size).sum();
     let mut run = Run { lake, options, rules, routes, files, whole: bytes, left: bytes };
-    while !run.files.is_empty() && slots.iter().any(|slot| slot.running().is_some()) {
+    while (!run.files.is_empty() || anew(slots)) && slots.iter().any(|slot| slot.running().is_some()) {
         let batch = match cancelled(options) {
             Ok(()) => run.batch(slots).await,
             Err(error) => Err(error),
@@ -46,6 +46,11 @@ pub(crate) async fn run(lake: &Lake, group: &FileGroup, feeds: &[SourceFeed], sl
             return stop_all(slots, error);
         }
     }
+}
+
+/// Whether a table of the group is to be built anew: then one batch holds all files.
+fn anew(slots: &[Slot]) -> bool {
+    slots.iter().filter_map(Slot::running).any(|lane| lane.anew.is_some())
 }
 
 /// Every feed of the group stops for the same reason.
@@ -163,9 +168,14 @@ impl Run<'_> {
         let mut batches: Vec<LaneBatch> = slots.iter().map(|_| LaneBatch::new(now_us)).collect();
         let mut taken: Vec<Listed> = Vec::new();
         let mut fill = Fill::default();
+        let whole = anew(slots);
         while let Some(file) = self.files.front() {
             let asked_to_end = fill.files > 0 && self.options.cancel.is_cancelled();
-            if asked_to_end || !fill.has_room(file.size, self.options) {
+            if asked_to_end && whole {
+                abandon(batches).await;
+                return Err(Error::Cancelled);
+            }
+            if asked_to_end || !whole && !fill.has_room(file.size, self.options) {
                 break;
             }
             let Some(file) = self.files.pop_front() else { break };
@@ -184,8 +194,8 @@ impl Run<'_> {
                         None => moving(slots, &file),
                     }
                     self.again(taken);
-                    for (slot, batch) in slots.iter_mut().zip(batches) {
-                        batch.abandon().await;
+                    abandon(batches).await;
+                    for slot in slots.iter_mut() {
                         slot.rewind(self.lake).await;
                     }
                     return Ok(());
@@ -210,12 +220,8 @@ impl Run<'_> {
     }
 
     async fn file(&mut self, file: &Listed, slots: &mut [Slot], batches: &mut [LaneBatch]) -> Result<(), Left> {
-        let sizes: BTreeSet<u64> = slots
-            .iter()
-            .filter_map(Slot::running)
-            .filter(|lane| plan::due(&lane.taken, file) && lane.taken.knows_path(file.path_mark()))
-            .flat_map(|lane| lane.taken.sizes())
-            .collect();
+        let ledgers = slots.iter().filter_map(Slot::running).filter(|lane| plan::due(&lane.taken, file)).map(Lane::made_of);
+        let sizes: BTreeSet<u64> = ledgers.filter(|ledger| ledger.knows_path(file.path_mark())).flat_map(Ledger::sizes).collect();
         let identity = match identify(&self.options.data, file, &sizes, KEEP_BYTES).await.map_err(alone)? {
             Identified::Whole(identity) => identity,
             Identified::Moving => {
@@ -232,7 +238,7 @@ impl Run<'_> {
         }
         let entry = Entry { id: identity.id, bytes: identity.bytes, path_mark: file.path_mark(), quick: file.quick() };
         for want in wants {
-            batches[want.slot].entries.push(entry);
+            batches[want.slot].take(entry, identity.prefixes.iter().map(|(_, id)| *id));
         }
         Ok(())
     }
@@ -321,6 +327,12 @@ impl Run<'_> {
     }
 }
 
+async fn abandon(batches: Vec<LaneBatch>) {
+    for batch in batches {
+        batch.abandon().await;
+    }
+}
+
 async fn make_ready(lake: &Lake, wants: &[Want], slots: &mut [Slot]) {
     for want in wants {
         let Some(lane) = slots[want.slot].lane() else { continue };
@@ -365,7 +377,7 @@ fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &I
     for (slot, (lane, batch)) in slots.iter().zip(batches).enumerate() {
         let Some(lane) = lane.running() else { continue };
         let entry = Entry { id: identity.id, bytes: identity.bytes, path_mark: file.path_mark(), quick: file.quick() };
-        let twin = batch.entries.iter().any(|taken| taken.id == identity.id);
+        let twin = batch.holds(&identity.id) && batch.entries.iter().any(|taken| taken.id == identity.id);
         match plan::decide(&lane.taken, file, identity) {
             Decision::Seen => {}
             Decision::Take { from, grown_from } if !twin => wants.push(Want { slot, from, grown_from }),
@@ -373,7 +385,7 @@ fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &I
                 if !lane.taken.knows_path(file.path_mark()) {
                     batch.remarks.insert(format!("file {} holds what another file held; it was not taken again", file.name));
                 }
-                batch.entries.push(entry);
+                batch.take(entry, std::iter::empty());
             }
         }
     }

@@ -71,6 +71,8 @@ pub(crate) struct Tally {
     pub version_from: Option<u64>,
     pub version_to: Option<u64>,
     pub committed: bool,
+    /// Rows that were there before the table was built anew.
+    pub replaced: Option<u64>,
     /// Versions written, quarantine's left out.
     pub commits: u64,
     /// How much of what was there when the run began has been read.
@@ -120,6 +122,7 @@ impl Tally {
             Status::Failed => "stopped by an error".to_owned(),
             Status::NothingNew if self.file_faults.is_empty() => "no input moved".to_owned(),
             Status::NothingNew => "no input could be read".to_owned(),
+            _ if self.replaced.is_some() => "a full refresh was asked for".to_owned(),
             _ if self.files_taken > 0 => format!("{} new files", self.files_taken),
             _ if widened_only => "the declaration changed".to_owned(),
             _ => "new records".to_owned(),
@@ -147,7 +150,8 @@ impl Tally {
             bytes_written: self.bytes_written,
             conflicts: self.conflicts,
             millis,
-            mode: "append".to_owned(),
+            rows_deleted: self.replaced.unwrap_or_default(),
+            mode: if self.replaced.is_some() { "full" } else { "append" }.to_owned(),
             reason,
             notes,
             gaps: self.gaps,

@@ -26,11 +26,13 @@ impl Run<'_> {
         let mut batch = LaneBatch::new(self.lake.clock().now().timestamp_micros());
         let records = self.options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(1);
         let bytes = self.options.max_bytes_per_trigger.unwrap_or(BATCH_BYTES);
+        // What builds a table anew is one commit.
+        let bounded = lane.anew.is_none();
         stream.stop = loop {
             if stream.open.is_empty() {
                 break Stop::Ended;
             }
-            if batch.counts.rows_in >= records || batch.counts.bytes >= bytes {
+            if bounded && (batch.counts.rows_in >= records || batch.counts.bytes >= bytes) {
                 break Stop::Full;
             }
             match stream.next(&self.options.cancel).await {
@@ -52,6 +54,13 @@ impl Run<'_> {
                 Next::Gone => return Err(stream.client.away("reading records", Duration::ZERO, "the polling thread has ended")),
             }
         };
+        if !bounded && stream.stop != Stop::Ended {
+            batch.abandon().await;
+            return match self.options.cancel.is_cancelled() {
+                true => Err(Error::Cancelled),
+                false => Err(stream.client.silent("reading records", self.waits(), "records that are there do not come")),
+            };
+        }
         let must = readings.iter().any(Reading::must_be_recorded);
         if plan::worth_a_commit(batch.counts.rows_in, must, readings.iter().map(Reading::moved).sum()) {
             readings.iter().for_each(|reading| reading.join(&mut batch));

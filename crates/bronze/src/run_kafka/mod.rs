@@ -27,14 +27,15 @@ use crate::consumers::Settled;
 use crate::kafka::{Client, Cluster, Limits, Patience, Place, places_of};
 use crate::lane::Lane;
 use crate::options::{KafkaMode, Options};
-use crate::plan::Range;
+use crate::plan::{self, Range};
 use crate::reading::{Origin, Reading, records_left};
 use crate::run::Slot;
 use crate::source::PartitionBounds;
-use crate::{Error, Result};
+use crate::{Error, Result, anew};
 
 /// Brings the tables of feeds with one consumer up to date.
 pub(crate) async fn run(lake: &Lake, feeds: &[SourceFeed], slots: &mut [Slot], options: &Options) {
+    refuse_anew(slots, options);
     let Some(first) = slots.iter().find(|slot| slot.running().is_some()).map(|slot| slot.index) else { return };
     let ended = match (Cluster::of(&feeds[first], &options.kafka), &options.kafka.mode) {
         (Err(error), _) => Err(error),
@@ -44,6 +45,17 @@ pub(crate) async fn run(lake: &Lake, feeds: &[SourceFeed], slots: &mut [Slot], o
     if let Err(error) = ended {
         let error = Arc::new(error);
         slots.iter_mut().for_each(|slot| slot.stop(Arc::clone(&error)));
+    }
+}
+
+/// A table is built anew by a drain of whole topics alone.
+fn refuse_anew(slots: &mut [Slot], options: &Options) {
+    let continuous = matches!(options.kafka.mode, KafkaMode::Continuous(_));
+    for slot in slots {
+        let lane = slot.running().filter(|lane| lane.anew.is_some());
+        if let Some(error) = lane.and_then(|lane| anew::refusal(&lane.feed, continuous, plan::is_asked(&options.kafka))) {
+            slot.stop(error);
+        }
     }
 }
 
@@ -85,7 +97,7 @@ impl Run<'_> {
         origins: Vec<(Place, PartitionBounds)>,
         settled: &BTreeMap<Place, Settled>,
     ) -> Result<Vec<Reading>> {
-        let from_end = begins_at_end(lane) && !started(lane).await?;
+        let from_end = begins_at_end(lane) && (lane.anew.is_some() || !started(lane).await?);
         let mut readings = Vec::with_capacity(origins.len());
         for (place, bounds) in origins {
             let app_id = app_id(lane, &place);
@@ -96,6 +108,7 @@ impl Run<'_> {
             let origin = Origin { topic: Some(place.topic), bounds, app_id, from_end, resume, range };
             readings.push(Reading::begin(self.lake, lane, origin, self.options).await?);
         }
+        anew::ensure_no_record_is_lost(lane, &readings).await?;
         lane.tally.lag_records = Some(records_left(&readings));
         Ok(readings)
     }

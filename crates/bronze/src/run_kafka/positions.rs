@@ -45,5 +45,6 @@ pub(super) fn begins_at_end(lane: &Lane) -> bool {
 pub(super) async fn started(lane: &Lane) -> Result<bool> {
     let Some(table) = &lane.bronze else { return Ok(false) };
     let positions = table.progress_with_prefix(&positions::of_topics(&lane.feed.name)).await;
-    Ok(!positions.map_err(|source| Error::lake(table.name(), "reading positions", source))?.is_empty())
+    let positions = positions.map_err(|source| Error::lake(table.name(), "reading positions", source))?;
+    Ok(positions.into_values().any(|position| positions::known(Some(position)).is_some()))
 }

@@ -55,6 +55,10 @@ fn all() -> Vec<Error> {
             place: "topic `shop.orders`, partition 2 of feed orders".into(),
             reason: "the table stands at 3, and what lies between that and 5 would never be read".into(),
         },
+        Error::HistoryShorter {
+            table: table(),
+            what: "topic `shop.orders`, partition 2: it holds records from 3 on, and its source begins at 5".into(),
+        },
         Error::NoProposal { from: "in/orders.csv".into(), reason: "there is no header line".into() },
     ]
 }

@@ -1,5 +1,6 @@
 //! Bronze over the in-memory object store, from files and record sources to tables.
 
+mod anew;
 mod cases;
 mod crash;
 mod custom;
