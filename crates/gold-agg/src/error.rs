@@ -4,7 +4,7 @@ use tributary_fault::{Fault, FaultClass, FaultCode};
 use tributary_lake::datafusion::error::DataFusionError;
 use tributary_lake::keys_named;
 use tributary_spark_sql::words_without_values;
-use tributary_specs::TableName;
+use tributary_specs::{Mismatch, TableName};
 
 /// An error of the gold layer. Messages name the view and column, never row values.
 #[derive(Debug, thiserror::Error)]
@@ -102,12 +102,12 @@ pub enum Error {
         reason: String,
     },
     /// The declared schema and what the query yields differ.
-    #[error("the declared schema of `{table}` does not fit its query: {reason}")]
+    #[error("the declared schema of `{table}` does not fit its query: {}", in_words(differences))]
     DeclaredSchema {
         /// The view.
         table: TableName,
-        /// Each difference, naming the column.
-        reason: String,
+        /// Each difference.
+        differences: Vec<Mismatch>,
     },
     /// The table there has a column of another type than the query, or one that refuses null and the query does not yield. Cast it
     /// in the query, or make the table anew.
@@ -119,7 +119,7 @@ pub enum Error {
         reason: String,
     },
     /// The condition of an expectation cannot be planned over the view's rows, or is not true or false.
-    #[error("expectation `{expectation}` of `{table}` cannot be asked: {reason}")]
+    #[error("expectation `{expectation}` of `{table}` cannot be asked: {reason}{}", span.map(at).unwrap_or_default())]
     Rule {
         /// The view.
         table: TableName,
@@ -127,6 +127,8 @@ pub enum Error {
         expectation: String,
         /// What the engine says.
         reason: String,
+        /// Line and column of the condition, where they are known.
+        span: Option<(u64, u64)>,
     },
     /// An expectation with the action `fail` failed. The view is as it was.
     ///
@@ -200,6 +202,14 @@ pub enum Error {
         #[source]
         source: Box<tributary_lake::Error>,
     },
+}
+
+fn at((line, column): (u64, u64)) -> String {
+    format!(" (line {line}, column {column})")
+}
+
+fn in_words(differences: &[Mismatch]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn of(table: Option<&TableName>) -> String {

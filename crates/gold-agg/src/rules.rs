@@ -32,14 +32,14 @@ fn column_name(at: usize) -> String {
 }
 
 fn condition(spec: &GoldSpec, rule: &Expectation, frame: &DataFrame, own: &[String]) -> Result<Expr> {
-    let refused = |reason: String| Error::Rule { table: spec.table.clone(), expectation: rule.name.clone(), reason };
+    let refused = |reason: String, span| Error::Rule { table: spec.table.clone(), expectation: rule.name.clone(), reason, span };
     let (state, _) = frame.clone().into_parts();
     let condition = tributary_spark_sql::expression(&state, &rule.expression, None, frame.schema(), own);
-    let condition = condition.map_err(|error| refused(error.to_string()))?;
+    let condition = condition.map_err(|error| refused(error.without_place(), error.span()))?;
     match condition.get_type(frame.schema()) {
         Ok(DataType::Boolean) => Ok(condition),
-        Ok(other) => Err(refused(format!("it is {other}, not true or false"))),
-        Err(error) => Err(refused(error.strip_backtrace())),
+        Ok(other) => Err(refused(format!("it is {other}, not true or false"), None)),
+        Err(error) => Err(refused(error.strip_backtrace(), None)),
     }
 }
 

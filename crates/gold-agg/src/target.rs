@@ -18,11 +18,10 @@ pub(crate) struct Target {
 pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
     let yielded = |declared: &&Column| !plan::is_filled_in(declared) || result.iter().any(|column| column.name == declared.name);
     let declared: Vec<Column> = spec.schema.iter().filter(yielded).cloned().collect();
-    let mismatches: Vec<String> = check_declared(&declared, result).iter().map(ToString::to_string).collect();
-    if mismatches.is_empty() {
-        return Ok(());
+    match check_declared(&declared, result) {
+        differences if differences.is_empty() => Ok(()),
+        differences => Err(Error::DeclaredSchema { table: spec.table.clone(), differences }),
     }
-    Err(Error::DeclaredSchema { table: spec.table.clone(), reason: mismatches.join("; ") })
 }
 
 /// The table there, or a new one without rows.

@@ -5,7 +5,7 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::DataFusionError;
 use tributary_lake::{Conflict, keys_named};
 use tributary_spark_sql::{without_values, words_without_values};
-use tributary_specs::TableName;
+use tributary_specs::{Mismatch, TableName};
 
 /// An error of the silver layer. Messages name the table, column and position, never row values.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum Error {
     NoColumn {
         /// The dataset.
         table: TableName,
-        /// `keys` or `columns`.
+        /// `keys`, `columns`, `track_history`, ….
         clause: &'static str,
         /// As it is written.
         column: String,
@@ -176,12 +176,12 @@ pub enum Error {
         why: String,
     },
     /// The declared schema and what the query yields differ.
-    #[error("the declared schema of `{table}` does not fit its query: {reason}")]
+    #[error("the declared schema of `{table}` does not fit its query: {}", in_words(differences))]
     DeclaredSchema {
         /// The dataset.
         table: TableName,
-        /// Each difference, naming the column.
-        reason: String,
+        /// Each difference.
+        differences: Vec<Mismatch>,
     },
     /// Keys, a key's type, the kind of table or the type of the sequence differ from what the table was made with. What is
     /// stored cannot be read that way: a full refresh is needed.
@@ -345,6 +345,10 @@ fn without_cast(widens: bool) -> &'static str {
 
 fn nearest(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default()
+}
+
+fn in_words(differences: &[Mismatch]) -> String {
+    differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl Error {

@@ -354,12 +354,10 @@ fn check_schema(spec: &SilverSpec, selection: &Selection) -> Result<()> {
     let is_generated = |column: &Column| column.generated.is_some() && selection.position(&column.name).is_none();
     let is_own = |column: &Column| own.contains(&column.name.as_str()) || mark == Some(column.name.as_str()) || is_generated(column);
     let declared: Vec<Column> = spec.schema.iter().filter(|column| !is_own(column)).cloned().collect();
-    let mismatches = check_declared(&declared, &selection.columns);
-    if mismatches.is_empty() {
-        return Ok(());
+    match check_declared(&declared, &selection.columns) {
+        differences if differences.is_empty() => Ok(()),
+        differences => Err(Error::DeclaredSchema { table: spec.table.clone(), differences }),
     }
-    let reason = mismatches.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-    Err(Error::DeclaredSchema { table: spec.table.clone(), reason })
 }
 
 fn check_order(spec: &SilverSpec, sequence: bool, positions: bool) -> Result<()> {
@@ -437,18 +435,23 @@ fn kept_sequence(policy: GrowthPolicy, recorded: Option<DataType>, declared: Opt
 fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool) -> Result<Shape> {
     let fields: Fields = business.iter().map(|column| Field::new(&column.name, column.data_type.to_arrow(), true)).collect();
     let schema = Arc::new(Schema::new(fields));
-    let index = |name: &String| {
+    let index = |clause: &'static str, name: &String| {
         let found = business.iter().position(|column| column.name.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| Error::spec(&spec.table, format!("there is no column `{name}`")))
+        found.ok_or_else(|| Error::NoColumn {
+            table: spec.table.clone(),
+            clause,
+            column: name.clone(),
+            suggestion: tributary_fault::nearest(name, business.iter().map(|column| column.name.as_str())).map(Into::into),
+        })
     };
     let leaves = Leaves::new(&schema, spec.ignore_null_updates != IgnoreNullUpdates::Off);
     if let IgnoreNullUpdates::Columns(names) = &spec.ignore_null_updates {
-        names.iter().map(index).collect::<Result<Vec<_>>>()?;
+        names.iter().try_for_each(|name| index("ignore_null_updates", name).map(drop))?;
     }
     let keys = match spec.policy {
         MergePolicy::Append => Vec::new(),
         _ if spec.keys.is_empty() => return Err(Error::spec(&spec.table, format!("the policy {} needs keys", spec.policy.word()))),
-        _ => spec.keys.iter().map(index).collect::<Result<_>>()?,
+        _ => spec.keys.iter().map(|name| index("keys", name)).collect::<Result<_>>()?,
     };
     let current =
         |order: Order, keep_existing: bool| Form::Current { order, soft_delete: spec.deletes.soft_delete_column.is_some(), keep_existing };
@@ -456,7 +459,7 @@ fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool
         MergePolicy::Append | MergePolicy::ScdType1 | MergePolicy::LastWriterWins => current(Order::default(), false),
         MergePolicy::InsertOnly { exact } => current(Order { lead: Vec::new(), earliest: true }, !exact),
         MergePolicy::MonotonicAdvance { columns } => {
-            current(Order { lead: columns.iter().map(index).collect::<Result<_>>()?, earliest: true }, false)
+            current(Order { lead: columns.iter().map(|name| index("policy", name)).collect::<Result<_>>()?, earliest: true }, false)
         }
         MergePolicy::ScdType2 { track_history } => {
             let is_tracked = |name: &str| match track_history {
@@ -465,7 +468,7 @@ fn shape(spec: &SilverSpec, business: &[Column], sequence: bool, positions: bool
                 ColumnSelection::Except(names) => !names.iter().any(|other| other.eq_ignore_ascii_case(name)),
             };
             if let ColumnSelection::Only(names) | ColumnSelection::Except(names) = track_history {
-                names.iter().map(index).collect::<Result<Vec<_>>>()?;
+                names.iter().try_for_each(|name| index("track_history", name).map(drop))?;
             }
             let columns = (0..business.len()).filter(|at| !keys.contains(at) && is_tracked(&business[*at].name));
             Form::History { tracked: columns.flat_map(|at| leaves.of_column(at)).collect() }

@@ -36,6 +36,16 @@ pub enum Mismatch {
     },
 }
 
+impl Mismatch {
+    /// The column, as it is declared where it is.
+    pub fn column(&self) -> &str {
+        match self {
+            Self::NotYielded { column } | Self::NotDeclared { column } | Self::Type { column, .. } => column,
+            Self::Spelling { declared, .. } => declared,
+        }
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
