@@ -88,6 +88,32 @@ async fn files_that_are_gone_are_lost_by_choice_alone_and_are_new_when_they_come
 }
 
 #[tokio::test]
+async fn the_table_lies_from_then_on_as_it_is_declared() {
+    let world = World::new();
+    let lying = |lies: Value| {
+        let mut spec = json!({
+            "name": "a", "table": "bronze.a", "decode": "json", "source": {"files": {"path": "in", "format": "jsonl"}},
+            "columns": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}],
+        });
+        spec.as_object_mut().unwrap().extend(lies.as_object().unwrap().clone());
+        [feed(spec)]
+    };
+    world.drop_file("in/1.jsonl", "{\"id\":1,\"note\":\"x\"}\n{\"id\":2,\"note\":\"y\"}\n").await;
+    world.run_with(&lying(json!({})), &world.options()).await;
+    let layouts = [json!({"partition_by": ["note"]}), json!({"cluster_by": ["id"]}), json!({"partition_by": ["id"]}), json!({})];
+    for (at, lies) in layouts.into_iter().enumerate() {
+        let feeds = lying(lies);
+        let report = world.run_with(&feeds, &anew(world.options(), &feeds)).await.remove(0);
+        assert_eq!(report.error, None);
+        let table = world.lake().table(&feeds[0].table).await.unwrap().unwrap();
+        assert_eq!((table.lies().partition_by, table.lies().cluster_by), (feeds[0].partition_by.clone(), feeds[0].cluster_by.clone()));
+        world.drop_file(&format!("in/more-{at}.jsonl"), format!("{{\"id\":{},\"note\":\"z\"}}\n", at + 3)).await;
+        world.run_with(&feeds, &world.options()).await;
+        assert_eq!(ids(&world, "bronze.a").await, (1..at as i64 + 4).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
 async fn an_empty_folder_empties_the_table_by_choice_and_a_table_that_is_not_there_is_made() {
     let world = World::new();
     let feeds = [json_lines("a", "in")];

@@ -178,3 +178,26 @@ async fn a_crash_between_quarantine_and_bronze_does_not_quarantine_again() {
     assert_eq!((report.error, report.rows_out, report.rows_quarantined), (None, 1, 1));
     assert_eq!(world.rows("quarantine.a").await.len(), 1);
 }
+
+/// B6: what a source no longer has is lost by choice alone.
+#[tokio::test]
+async fn a_full_refresh_reads_a_source_from_its_first_record_and_loses_none_unsaid() {
+    let world = World::new();
+    let source = Memory::with(vec![(0, some(0..10)), (0, some(20..23))]);
+    let options = options(&world, &source);
+    world.run_with(&[custom()], &options).await;
+    let mut full = crate::anew::anew(options.clone(), &[custom()]);
+    full.max_records_per_trigger = Some(1);
+    let report = world.run_with(&[custom()], &full).await.remove(0);
+    assert_eq!((report.error.clone(), report.rows_out, report.rows_deleted, report.commits), (None, 13, 13, 1), "{report:?}");
+    source.set(vec![(2, some(0..12))]);
+    let report = world.run_with(&[custom()], &full).await.remove(0);
+    assert_eq!((exit_of(&report), code_of(&report)), (BAD_INPUT, "BR0032"));
+    let message = report.error.unwrap().message;
+    assert!(message.contains("partition 0: it holds records from 0 on, and its source begins at 2, and so of 1 more"), "{message}");
+    full.accept_shorter_history = true;
+    assert_eq!(world.run_with(&[custom()], &full).await[0].rows_out, 10);
+    source.set(vec![(2, some(0..13)), (0, some(20..21))]);
+    assert_eq!(world.run_with(&[custom()], &options).await[0].rows_out, 2, "a partition that comes again is a new one");
+    assert_eq!(ids(&world).await, (2..13).chain([20]).collect::<Vec<_>>());
+}

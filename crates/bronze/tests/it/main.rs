@@ -10,6 +10,8 @@ mod files;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
+mod kafka_anew;
+#[cfg(feature = "kafka")]
 mod kafka_continuous;
 #[cfg(feature = "kafka")]
 mod kafka_crash;
