@@ -90,13 +90,26 @@ impl Rewriter<'_> {
                 }
             }
             Meaning::Refused(hint) => Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
-            Meaning::Unknown => {
-                let mut known: Vec<&str> = functions::names().collect();
-                known.extend(self.own.iter().flat_map(|own| [own.as_str(), own.rsplit('.').next().unwrap_or(own)]));
-                let hint =
-                    tributary_fault::nearest(&written, known.iter().copied()).map(|name| format!("the nearest known name is `{name}`"));
-                Err(Error::Refused { what: format!("the function `{written}`"), hint, span: crate::error::position(span) })
-            }
+            Meaning::Unknown => Err(self.no_function(&written, span)),
+        }
+    }
+
+    fn no_function(&self, written: &str, span: Span) -> Error {
+        let mut known: Vec<&str> = functions::names().collect();
+        known.extend(self.own.iter().flat_map(|own| [own.as_str(), own.rsplit('.').next().unwrap_or(own)]));
+        let hint = tributary_fault::nearest(written, known.iter().copied()).map(|name| format!("the nearest known name is `{name}`"));
+        Error::Refused { what: format!("the function `{written}`"), hint, span: crate::error::position(span) }
+    }
+
+    /// What is wrong with the name of a call, whatever its arguments are.
+    pub(crate) fn unknown(&self, function: &Function) -> Option<Error> {
+        let (written, span) = (written(&function.name), function.span());
+        let is_plain = function.name.0.len() == 1 && function.name.0[0].as_ident().is_some();
+        // what is read as a call and is none
+        let is_other = matches!(written.as_str(), "all" | "any" | "some");
+        match self.meaning(&written, is_plain, span) {
+            Ok(Meaning::Unknown) if !is_other => Some(self.no_function(&written, span)),
+            _ => None,
         }
     }
 

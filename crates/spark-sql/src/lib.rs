@@ -79,7 +79,7 @@ pub use statement::{
     only_statement,
 };
 pub use tables::{Missing, Source, Tables, choose};
-pub use text::{Text, expression};
+pub use text::{Text, expression, unknown_functions};
 pub use type_name::{quoted_name, type_name};
 pub use uses::{Point, Read, TableUse};
 pub use words::{without_values, words, words_without_values};

@@ -87,6 +87,18 @@ pub enum Error {
         /// The feed's table.
         table: String,
     },
+    /// A dataset names a column for how its rows lie, or in a rule of the whole table, that it does not have.
+    #[error("{clause} of `{table}` names `{column}`, which the table does not have{}", hint(.nearest))]
+    NoColumn {
+        /// The dataset.
+        table: String,
+        /// `partition_by`, `cluster_by`, `set_expectations[0]`, ….
+        clause: String,
+        /// As it is written.
+        column: String,
+        /// The nearest name it has.
+        nearest: Option<String>,
+    },
     /// A table was asked for that is not in the lake.
     #[error("table `{table}` does not exist")]
     NoTable {
@@ -117,6 +129,7 @@ impl Fault for Error {
             | Self::Unprotected { .. }
             | Self::NoDataset { .. }
             | Self::NoTable { .. }
+            | Self::NoColumn { .. }
             | Self::PlanMoved { .. }
             | Self::PlanFormat { .. }
             | Self::GivenRows { .. }
@@ -139,6 +152,7 @@ impl Fault for Error {
             Self::Lake(source) => source.code(),
             Self::NoDataset { .. } => FaultCode("TR0002"),
             Self::NoTable { .. } => FaultCode("TR0003"),
+            Self::NoColumn { .. } => FaultCode("TR0008"),
             Self::ResetNotAllowed { .. } => FaultCode("TR0006"),
             Self::FeedNotReset { .. } => FaultCode("TR0007"),
             Self::PlanMoved { .. } => FaultCode("TR0020"),
@@ -152,7 +166,7 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         match self {
             Self::Url { .. } => Some("tributary run --warehouse data/lake".to_owned()),
-            Self::Spec(_) | Self::NoDataset { .. } => Some("tributary validate".to_owned()),
+            Self::Spec(_) | Self::NoDataset { .. } | Self::NoColumn { .. } => Some("tributary validate".to_owned()),
             Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
             Self::ResetNotAllowed { table } | Self::FeedNotReset { table } => Some(format!("tributary run --only {table}")),

@@ -58,7 +58,7 @@ impl Pipeline {
         }
         let others = parsed.not_applied.iter().filter(|clause| !clause.protects);
         let not_applied: Vec<String> = others.map(|clause| format!("{}: {}", in_words(clause), clause.reason)).collect();
-        Ok(Self::from_spec(lowered.pipeline)?.with_unprotected(unprotected).with_not_applied(not_applied))
+        Ok(Self::from_spec(lowered.pipeline)?.with_origins(lowered.origins).with_unprotected(unprotected).with_not_applied(not_applied))
     }
 }
 

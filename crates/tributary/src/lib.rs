@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod amend;
 mod amounts;
 mod check;
 mod definition;
@@ -23,6 +24,7 @@ mod run;
 mod runs;
 mod session;
 mod setup;
+mod spot;
 pub mod sql;
 mod system;
 mod table;
@@ -52,6 +54,7 @@ pub use tributary_bronze::{
     SourceRecord, propose_from_file,
 };
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
+pub use tributary_pipeline_sql::Origins;
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,

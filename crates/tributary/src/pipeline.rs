@@ -10,6 +10,7 @@ use tributary_gold_agg::sources_of;
 use tributary_lake::datafusion::error::Result as QueryResult;
 use tributary_lake::datafusion::logical_expr::ScalarUDF;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+use tributary_pipeline_sql::Origins;
 use tributary_spark_sql::SqlFunction;
 use tributary_specs::{GoldSpec, Layer, SilverSpec, SourceFeed, TableName};
 
@@ -42,6 +43,8 @@ pub struct Pipeline {
     sources: Vec<Arc<dyn RecordSource>>,
     /// Masks and row filters that are not enforced, in words.
     unprotected: Vec<String>,
+    /// Where its specs stand in SQL files.
+    origins: Option<Arc<Origins>>,
     /// What else of its text is not executed, in words.
     not_applied: Vec<String>,
 }
@@ -96,6 +99,22 @@ impl Pipeline {
     pub fn with_unprotected(mut self, clauses: impl IntoIterator<Item = String>) -> Self {
         self.unprotected.extend(clauses);
         self
+    }
+
+    /// The same pipeline, whose specs stand in these SQL files: mistakes of queries are then told with file, line and column.
+    ///
+    /// ```
+    /// let pipeline = tributary::Pipeline::builder("shop").build()?.with_origins(Default::default());
+    /// assert_eq!(pipeline.spec().name, "shop");
+    /// # Ok::<(), tributary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_origins(self, origins: Arc<Origins>) -> Self {
+        Self { origins: Some(origins), ..self }
+    }
+
+    pub(crate) fn origins(&self) -> Option<&Origins> {
+        self.origins.as_deref()
     }
 
     /// What [`Pipeline::with_unprotected`] was told.

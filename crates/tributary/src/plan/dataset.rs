@@ -62,7 +62,7 @@ impl Planning<'_> {
             inputs: Vec::new(),
             rows_estimated: None,
             loses: Vec::new(),
-            stops: error.iter().map(|error| tributary_fault::chain(error)).collect(),
+            stops: error.iter().map(|error| self.pipeline.told(&dataset.table, error)).collect(),
             notes: unknown.iter().filter(|_| table.is_some()).cloned().collect(),
         };
         match (table, declared) {

@@ -12,7 +12,7 @@ use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec,
 
 use crate::lineage::Watch;
 use crate::report::{Finished, millis};
-use crate::{Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
+use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
 
 /// One piece of work, by indexes into the pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,14 +145,25 @@ impl Run {
     }
 
     /// Brings a silver or gold dataset up to date when it is its turn.
-    async fn in_turn<E: Fault + 'static>(&self, table: &TableName, work: impl Future<Output = Result<DatasetReport, E>>) -> DatasetReport {
+    async fn in_turn<E: Into<Error>>(&self, table: &TableName, work: impl Future<Output = Result<DatasetReport, E>>) -> DatasetReport {
         let _turn = self.tables.acquire().await;
         let started = Instant::now();
         let done = work.await;
         if done.is_ok() {
             self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).insert(table.clone());
         }
-        done.map_or_else(|error| failed(table, &error, started), one_commit)
+        match done {
+            Ok(report) => one_commit(report),
+            Err(error) => {
+                let error = error.into();
+                let told = self.pipeline.told(table, &error);
+                let mut report = failed(table, &error, started);
+                if let Some(reported) = &mut report.error {
+                    reported.message = reported.message.replacen(&tributary_fault::chain(&error), &told, 1);
+                }
+                report
+            }
+        }
     }
 
     async fn silver(&self, spec: &SilverSpec) -> tributary_silver_merge::Result<DatasetReport> {
