@@ -196,8 +196,9 @@ settings! {
         programs: Program::DATASETS,
     }
 
-    /// Build these silver and gold datasets anew: one commit replaces all rows of a table by what its sources hold, flows that run once
-    /// run again. Without `only` or `refresh` nothing else is run. Refused where `pipelines.reset.allowed` is `false`, and for feeds.
+    /// Build these datasets anew: one commit replaces all rows of a table by what its sources hold, flows that run once run again, the
+    /// source of a feed is read from its start. Without `only` or `refresh` nothing else is run. Refused where `pipelines.reset.allowed`
+    /// is `false`.
     full_refresh: Vec<String> = {
         example: "silver.orders,gold.revenue",
         value_name: "TABLE",

@@ -81,12 +81,6 @@ pub enum Error {
         /// The dataset.
         table: String,
     },
-    /// A full refresh was asked for of a feed, whose table may hold what its source no longer has. Nothing was touched.
-    #[error("`{table}` is a feed, and is not refreshed in full: its table may hold what its source no longer has")]
-    FeedNotReset {
-        /// The feed's table.
-        table: String,
-    },
     /// A dataset names a column for how its rows lie, or in a rule of the whole table, that it does not have.
     #[error("{clause} of `{table}` names `{column}`, which the table does not have{}", hint(.nearest))]
     NoColumn {
@@ -133,8 +127,7 @@ impl Fault for Error {
             | Self::PlanMoved { .. }
             | Self::PlanFormat { .. }
             | Self::GivenRows { .. }
-            | Self::ResetNotAllowed { .. }
-            | Self::FeedNotReset { .. } => FaultClass::BadInput,
+            | Self::ResetNotAllowed { .. } => FaultClass::BadInput,
             Self::Bronze(source) => source.class(),
             Self::Silver(source) => source.class(),
             Self::Gold(source) => source.class(),
@@ -154,7 +147,6 @@ impl Fault for Error {
             Self::NoTable { .. } => FaultCode("TR0003"),
             Self::NoColumn { .. } => FaultCode("TR0008"),
             Self::ResetNotAllowed { .. } => FaultCode("TR0006"),
-            Self::FeedNotReset { .. } => FaultCode("TR0007"),
             Self::PlanMoved { .. } => FaultCode("TR0020"),
             Self::PlanFormat { .. } => FaultCode("TR0021"),
             Self::Sql(source) => source.code(),
@@ -169,7 +161,7 @@ impl Fault for Error {
             Self::Spec(_) | Self::NoDataset { .. } | Self::NoColumn { .. } => Some("tributary validate".to_owned()),
             Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
-            Self::ResetNotAllowed { table } | Self::FeedNotReset { table } => Some(format!("tributary run --only {table}")),
+            Self::ResetNotAllowed { table } => Some(format!("tributary run --only {table}")),
             Self::PlanMoved { .. } | Self::PlanFormat { .. } => Some("tributary plan --out plan.json".to_owned()),
             Self::Sql(source) => source.next_command(),
             Self::Unprotected { .. } => Some("tributary run --accept-unprotected".to_owned()),

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 use tributary_bronze::{Extent, KafkaOptions, OnGap};
 use tributary_lake::{Clock, SystemClock};
-use tributary_specs::{DatasetReport, Layer, TableName};
+use tributary_specs::{DatasetReport, Layer, SourceFeed, TableName};
 
 use crate::OpenLineage;
 
@@ -84,10 +84,10 @@ pub struct RunOptions {
     pub layers: Vec<Layer>,
     /// Datasets to run and no others; empty = all of the layers.
     pub only: Vec<TableName>,
-    /// Silver and gold datasets that are built anew: their rows and positions are replaced in one commit, flows that run once run
-    /// again. They are run besides those of `only`; where `only` is empty, they alone are.
+    /// Datasets that are built anew: their rows and positions are replaced in one commit, flows that run once run again, the source of
+    /// a feed is read from its start. They are run besides those of `only`; where `only` is empty, they alone are.
     pub full_refresh: Vec<TableName>,
-    /// A full refresh goes on where a source no longer has all that the table was made of.
+    /// A full refresh goes on where a source no longer has all that the table was made of: what it has no more is lost.
     pub accept_shorter_history: bool,
     /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
     pub full_refresh_all: bool,
@@ -153,6 +153,11 @@ impl RunOptions {
     /// Whether the run builds a dataset with these properties anew: one that is protected is not built anew with all others.
     pub(crate) fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
         self.refreshes_in_full(table) && tributary_specs::reset_allowed(properties)
+    }
+
+    /// Whether the run builds a feed's table anew: where it was named, for a feed is not built anew with all others.
+    pub(crate) fn builds_feed_anew(&self, feed: &SourceFeed) -> bool {
+        self.full_refresh.contains(&feed.table) && self.builds_anew(&feed.table, &feed.properties)
     }
 }
 

@@ -112,12 +112,10 @@ fn refuse_refreshes(pipeline: &Pipeline, options: &RunOptions) -> Result<(), Err
     let spec = pipeline.spec();
     for wanted in &options.full_refresh {
         let table = wanted.to_string();
-        if spec.feeds.iter().any(|feed| feed.table == *wanted) {
-            return Err(Error::FeedNotReset { table });
-        }
+        let feeds = spec.feeds.iter().filter(|feed| feed.table == *wanted).map(|feed| &feed.properties);
         let silver = spec.silver.iter().filter(|silver| silver.table == *wanted).map(|silver| &silver.properties);
         let gold = spec.gold.iter().filter(|gold| gold.table == *wanted).map(|gold| &gold.properties);
-        if !silver.chain(gold).all(tributary_specs::reset_allowed) {
+        if !feeds.chain(silver).chain(gold).all(tributary_specs::reset_allowed) {
             return Err(Error::ResetNotAllowed { table });
         }
     }

@@ -73,7 +73,7 @@ impl Planning<'_> {
             (None, None) => {}
         }
         match dataset.layer {
-            Layer::Bronze => self.feed(&mut plan, dataset),
+            Layer::Bronze => self.feed(&mut plan, dataset, table.as_ref()).await?,
             Layer::Silver => self.silver(&mut plan, dataset, table.as_ref()).await?,
             Layer::Gold => self.gold(&mut plan, dataset, table.as_ref()).await?,
         }
@@ -128,9 +128,9 @@ impl Planning<'_> {
         Ok(())
     }
 
-    fn feed(&mut self, plan: &mut DatasetPlan, dataset: &DatasetRef) {
+    async fn feed(&mut self, plan: &mut DatasetPlan, dataset: &DatasetRef, table: Option<&Table>) -> Result<(), Error> {
         let feed = &self.pipeline.spec().feeds[dataset.index];
-        let Some(look) = self.inputs.feeds.get(&dataset.index) else { return };
+        let Some(look) = self.inputs.feeds.get(&dataset.index) else { return Ok(()) };
         plan.stops.extend(look.faults.iter().cloned());
         if look.settling > 0 {
             plan.notes.push(format!("{} files were changed too short a time ago and are left for a later run", look.settling));
@@ -151,6 +151,20 @@ impl Planning<'_> {
             self.unsure.insert(plan.table.clone());
             plan.inputs.push(PlannedInput { from, positions: look.positions.clone(), ..PlannedInput::default() });
         }
+        if self.builds_anew(dataset) && table.is_some() {
+            (plan.work, plan.reason) = (PlannedWork::Refreshes, ASKED.to_owned());
+            self.replaces(plan, table).await?;
+            let lost = match look.gone {
+                _ if !matches!(feed.source, Source::Files(_)) => {
+                    "records that its source no longer holds, which the run looks for".to_owned()
+                }
+                0 => return Ok(()),
+                gone => format!("rows of {} not there any more under the names they had", count(gone, "file")),
+            };
+            let accepted = if self.options.accept_shorter_history { "" } else { "; the run stops before, unless --accept-shorter-history" };
+            plan.loses.push(format!("{lost}{accepted}"));
+        }
+        Ok(())
     }
 
     async fn silver(&mut self, plan: &mut DatasetPlan, dataset: &DatasetRef, table: Option<&Table>) -> Result<(), Error> {
@@ -247,7 +261,7 @@ impl Planning<'_> {
     fn builds_anew(&self, dataset: &DatasetRef) -> bool {
         let spec = self.pipeline.spec();
         match dataset.layer {
-            Layer::Bronze => false,
+            Layer::Bronze => self.options.builds_feed_anew(&spec.feeds[dataset.index]),
             Layer::Silver => self.options.builds_anew(&dataset.table, &spec.silver[dataset.index].properties),
             Layer::Gold => self.options.builds_anew(&dataset.table, &spec.gold[dataset.index].properties),
         }

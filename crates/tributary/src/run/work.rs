@@ -66,7 +66,7 @@ pub(super) struct Run {
     silver_bytes: usize,
     moved: Option<mpsc::UnboundedSender<Moved>>,
     lineage: Watch,
-    /// Silver and gold datasets that have been brought up to date.
+    /// Datasets that have been brought up to date.
     built_anew: Mutex<BTreeSet<TableName>>,
 }
 
@@ -139,9 +139,13 @@ impl Run {
             Ok(options) => options,
             Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
         };
+        let anew = chosen.iter().filter(|feed| self.options.builds_feed_anew(feed) && !self.is_up_to_date(&feed.table));
+        options.full_refresh = anew.map(|feed| feed.name.clone()).collect();
         options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
         options.progress = Arc::new(Advances { sink: Arc::clone(&self.options.progress), moved: self.moved.clone() });
-        layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await
+        let reports = layer::bronze(self.lake.inner(), &self.pipeline.spec().feeds, &options).await;
+        self.are_up_to_date(reports.iter().filter(|report| report.status != Status::Failed).filter_map(|report| report.table.parse().ok()));
+        reports
     }
 
     /// Brings a silver or gold dataset up to date when it is its turn.
@@ -149,9 +153,7 @@ impl Run {
         let _turn = self.tables.acquire().await;
         let started = Instant::now();
         let done = work.await;
-        if done.is_ok() {
-            self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).insert(table.clone());
-        }
+        self.are_up_to_date(done.is_ok().then(|| table.clone()));
         match done {
             Ok(report) => one_commit(report),
             Err(error) => {
@@ -183,7 +185,16 @@ impl Run {
 
     /// Whether a dataset is still to be built anew: once a run, however long that goes on.
     fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
-        self.options.builds_anew(table, properties) && !self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).contains(table)
+        self.options.builds_anew(table, properties) && !self.is_up_to_date(table)
+    }
+
+    fn is_up_to_date(&self, table: &TableName) -> bool {
+        self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).contains(table)
+    }
+
+    /// Notes that these have been brought up to date, and are not built anew again.
+    fn are_up_to_date(&self, tables: impl IntoIterator<Item = TableName>) {
+        self.built_anew.lock().unwrap_or_else(PoisonError::into_inner).extend(tables);
     }
 
     /// Passes on how many rows a dataset has taken up or made.
@@ -226,6 +237,7 @@ pub(crate) fn bronze_options(pipeline: &Pipeline, options: &RunOptions) -> tribu
     of_bronze.sources = pipeline.sources().to_vec();
     of_bronze.kafka = options.kafka.clone();
     of_bronze.on_gap = options.on_gap;
+    of_bronze.accept_shorter_history = options.accept_shorter_history;
     of_bronze.cancel = options.cancel.clone();
     Ok(of_bronze)
 }
