@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::ArgMatches;
 use serde_json::json;
@@ -11,7 +12,7 @@ use tributary_bundle::{Loaded as Read, Options, find, load_sql, load_with};
 use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
 
 use crate::failure::{Error, Failure, Outcome};
-use crate::{opened, portability, start};
+use crate::{opened, portability, queries, start};
 
 /// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
 const NOT_RUN: &str = "BU0043";
@@ -164,6 +165,7 @@ pub fn validate(settings: &Settings, given: &Given, paths: &[PathBuf]) -> Outcom
     if !sql.is_empty() {
         reads.push(load_sql(&sql.into_iter().cloned().collect::<Vec<_>>(), &given.parameters()));
     }
+    queries::plan(&mut reads, given.user())?;
     let text = if settings.output == Output::Json { as_json(&reads, given.portability) } else { as_text(&reads, given.portability) };
     start::print(&text)?;
     let sound = reads.iter().all(Read::is_sound);
@@ -286,7 +288,8 @@ pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result
         let what = clause.message.split(':').next().unwrap_or_default();
         format!("{what} ({}:{}:{})", clause.file, clause.line, clause.column)
     });
-    let pipeline = opened::in_schema_of(settings, Pipeline::from_spec(found.spec.clone().unwrap_or_default())?)?;
+    let pipeline = Pipeline::from_spec(found.spec.clone().unwrap_or_default())?;
+    let pipeline = opened::in_schema_of(settings, pipeline)?.with_origins(Arc::clone(&found.origins));
     let not_applied = found.not_applied.iter().map(|note| format!("{} ({}:{}:{})", note.message, note.file, note.line, note.column));
     let pipeline =
         run_as(pipeline.with_unprotected(hidden).with_not_applied(not_applied), given.user_of(found.run_as.as_deref()).as_deref());

@@ -30,6 +30,7 @@ mod plan;
 mod portability;
 mod progress;
 mod quarantine;
+mod queries;
 mod run;
 mod run_report;
 mod schema;

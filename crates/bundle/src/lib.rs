@@ -47,7 +47,7 @@ pub use bundle::{Bundle, Dataset};
 pub use error::Error;
 pub use fault::{Fault, Severity};
 pub use job::{Action, Dependency, Job, Notifications, Retries, RunIf, Schedule, Target, Task};
-pub use load::{Loaded, Note, Options, find, load, load_with};
+pub use load::{Loaded, Note, Options, ToPlan, find, load, load_with};
 pub use pipelines::Pipeline;
 pub use plan::{Admission, End, JobEnd, Outcome, Run, Start, admit, compare, inputs};
 pub use run_reference::{RunValues, fill_run_values};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
-use tributary_pipeline_sql::{Construct, portability_of_bundles};
+use tributary_pipeline_sql::{Construct, Origins, portability_of_bundles};
 
 use crate::bundle::{Bundle, Dataset};
 use crate::check::Stage;
@@ -58,6 +59,19 @@ pub struct Loaded {
     pub notes: Vec<Note>,
     /// What is not the same on every platform.
     pub constructs: Vec<Construct>,
+    /// What can be planned of each pipeline, mistakes elsewhere or not.
+    pub to_plan: Vec<ToPlan>,
+}
+
+/// What of a pipeline can be planned.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToPlan {
+    /// Specs of what has no mistake, with the feeds of the bundle that they read.
+    pub spec: tributary_specs::Pipeline,
+    /// Where they stand in the SQL files.
+    pub origins: Arc<Origins>,
+    /// As whom the pipeline runs.
+    pub run_as: Option<String>,
 }
 
 /// Something a person should know, and where it stands.
@@ -98,12 +112,12 @@ pub fn load_with(path: &Path, options: &Options) -> Loaded {
     let mut files = Files::default();
     let mut faults = Faults::default();
     let read = read(path, options, &mut files, &mut faults).unwrap_or_default();
-    let Loaded { bundle, mut notes, mut constructs, .. } = read;
+    let Loaded { bundle, mut notes, mut constructs, to_plan, .. } = read;
     notes.sort_by(|a, b| (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message)));
     notes.dedup();
     constructs.sort_by(|a, b| (&a.place.file, a.place.line, a.place.column).cmp(&(&b.place.file, b.place.line, b.place.column)));
     constructs.dedup();
-    Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes, constructs }
+    Loaded { bundle, files: files.names(), faults: faults.sorted(&files), notes, constructs, to_plan }
 }
 
 /// Tells what is wrong with a path before any file at it is read.
@@ -186,6 +200,7 @@ fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, f
     let feeds = root.get("feeds").map(|feeds| feeds::read(feeds, &sources, faults)).unwrap_or_default();
     let run_as = root.get("run_as").and_then(principal);
     let (mut pipelines, mut datasets, mut notes, mut constructs) = (BTreeMap::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut to_plan = Vec::new();
     let [of_feeds, of_pipelines] = portability_of_bundles();
     for (feed, at) in &feeds {
         constructs.push(Construct {
@@ -202,6 +217,8 @@ fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, f
         let read = sql::read(&pipeline, &mut sources, faults);
         constructs.push(Construct { rule: of_pipelines, dataset: None, which: None, place: sources.files().place(entry.key_at) });
         constructs.extend(read.constructs);
+        pipeline.origins = Arc::clone(&read.parts.origins);
+        to_plan.push(sql::to_plan(read.parts, &feeds, pipeline.run_as.as_deref()));
         if let Some(lowered) = read.lowered {
             let (spec, catalog) = sql::with_feeds(lowered, &feeds, sources.files(), faults);
             pipeline.catalog = pipeline.catalog.or(catalog);
@@ -241,5 +258,5 @@ fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, f
         datasets,
         resolved: root.to_json(),
     };
-    Loaded { bundle, notes, constructs, ..Loaded::default() }
+    Loaded { bundle, notes, constructs, to_plan, ..Loaded::default() }
 }

@@ -1,8 +1,10 @@
 //! Rules of pipelines, and the pipelines themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
+use tributary_pipeline_sql::Origins;
 use tributary_specs::Place;
 
 use crate::error::Error;
@@ -46,6 +48,9 @@ pub struct Pipeline {
     pub unprotected: Vec<Note>,
     /// What else of it is not executed: clauses of its SQL, libraries that are none.
     pub not_applied: Vec<Note>,
+    /// Where its specs stand in its SQL files.
+    #[serde(skip)]
+    pub origins: Arc<Origins>,
     /// What engines execute: its SQL as specs, with the feeds of the bundle whose tables it reads; none where the SQL has a mistake.
     #[serde(skip)]
     pub spec: Option<tributary_specs::Pipeline>,
@@ -68,6 +73,7 @@ impl Pipeline {
             run_as: None,
             unprotected: Vec::new(),
             not_applied: Vec::new(),
+            origins: Arc::default(),
             spec: Some(spec),
         }
     }
@@ -109,6 +115,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
         run_as: node.get("run_as").and_then(principal),
         unprotected: Vec::new(),
         not_applied,
+        origins: Arc::default(),
         spec: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tributary_fault::Fault as _;
 use tributary_pipeline_sql::{Construct, DatasetName, Definition, Flow, FlowAction, Lowered, Parsed, SqlFile, parse};
@@ -11,7 +12,7 @@ use crate::bundle::Dataset;
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::folder::Folder;
-use crate::load::{Loaded, Note};
+use crate::load::{Loaded, Note, ToPlan};
 use crate::pipelines::Pipeline;
 use crate::place::{At, File, Files};
 use crate::source::{Sources, is_sql};
@@ -22,6 +23,8 @@ pub(crate) struct Read {
     pub notes: Vec<Note>,
     /// None where a file has a mistake.
     pub lowered: Option<Lowered>,
+    /// What has no mistake.
+    pub parts: Lowered,
     /// Clauses that hide data from people and are not executed.
     pub unprotected: Vec<Note>,
     /// The other clauses that are not executed.
@@ -78,6 +81,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
         datasets: datasets.collect(),
         notes: parsed.notices.iter().map(|notice| note(&notice.place, notice.kind, notice.message.clone())).collect(),
         lowered: parsed.to_pipeline(pipeline.unwrap_or("sql")).ok(),
+        parts: named_as_shown(parsed.sound_parts(), files),
         unprotected: parsed
             .unprotected()
             .map(|hidden| note(&hidden.place, "unprotected", format!("{}: {}", hidden.clause, hidden.reason)))
@@ -90,6 +94,30 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
             .collect(),
         constructs: parsed.constructs.iter().map(|construct| Construct { place: placed(&construct.place), ..construct.clone() }).collect(),
     }
+}
+
+/// Places of specs name files as messages do.
+fn named_as_shown(lowered: Lowered, files: &Files) -> Lowered {
+    let shown = |file: &str| files.number_of(file).map_or_else(|| file.to_owned(), |number| files.shown(number).to_owned());
+    Lowered { origins: Arc::new(lowered.origins.shown_as(shown)), ..lowered }
+}
+
+/// What can be planned of a pipeline: the parts that have no mistake, with the feeds of the bundle.
+pub(crate) fn to_plan(parts: Lowered, feeds: &[(SourceFeed, At)], run_as: Option<&str>) -> ToPlan {
+    let mut spec = parts.pipeline;
+    add_feeds(&mut spec, feeds);
+    ToPlan { spec, origins: parts.origins, run_as: run_as.map(str::to_owned) }
+}
+
+/// Adds the feeds whose tables are read; tells where they are declared.
+fn add_feeds(spec: &mut tributary_specs::Pipeline, feeds: &[(SourceFeed, At)]) -> Vec<At> {
+    let is_read = |feed: &SourceFeed| spec.external.iter().any(|table| table.same_without_case(&feed.table));
+    let (read, places): (Vec<SourceFeed>, Vec<At>) = feeds.iter().filter(|(feed, _)| is_read(feed)).cloned().unzip();
+    spec.feeds.extend(read);
+    let made: Vec<TableName> = spec.feeds.iter().map(|feed| feed.table.clone()).collect();
+    spec.external.retain(|table| !made.iter().any(|feed| feed.same_without_case(table)));
+    spec.respell_sources();
+    places
 }
 
 fn at(files: &Files, place: &Place) -> At {
@@ -154,14 +182,7 @@ pub(crate) fn with_feeds(
 ) -> (tributary_specs::Pipeline, Option<String>) {
     let mut spec = lowered.pipeline;
     let own = spec.feeds.len();
-    let mut places = Vec::new();
-    for (feed, at) in feeds.iter().filter(|(feed, _)| spec.external.iter().any(|table| table.same_without_case(&feed.table))) {
-        spec.feeds.push(feed.clone());
-        places.push(*at);
-    }
-    let made: Vec<TableName> = spec.feeds.iter().map(|feed| feed.table.clone()).collect();
-    spec.external.retain(|table| !made.iter().any(|feed| feed.same_without_case(table)));
-    spec.respell_sources();
+    let places = add_feeds(&mut spec, feeds);
     for problem in spec.validate() {
         let table = match problem.path.steps() {
             [Step::Field(list), Step::Index(index), ..] => match list.as_str() {
@@ -208,6 +229,8 @@ pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loa
     let read = taken(&parsed, None, &files, &mut faults);
     let mut loaded = Loaded { files: files.names(), notes: read.notes, constructs: read.constructs, ..Loaded::default() };
     loaded.bundle.datasets = read.datasets;
+    let origins = Arc::clone(&read.parts.origins);
+    loaded.to_plan = vec![to_plan(read.parts, &[], None)];
     if let Some(lowered) = read.lowered.filter(|_| whole) {
         let (spec, catalog) = with_feeds(lowered, &[], &files, &mut faults);
         let key = paths.first().and_then(|path| path.file_stem()).map_or("sql".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -218,6 +241,7 @@ pub fn load_sql(paths: &[PathBuf], parameters: &BTreeMap<String, String>) -> Loa
             parameters: parameters.clone(),
             unprotected: read.unprotected,
             not_applied: read.not_applied,
+            origins,
             ..Pipeline::new(key, spec)
         };
         loaded.bundle.pipelines.insert(pipeline.key.clone(), pipeline);

@@ -46,6 +46,18 @@ pub struct Lowered {
 }
 
 impl Parsed {
+    /// The specs of everything that has no mistake of its own. What they read of the rest counts as made elsewhere.
+    pub fn sound_parts(&self) -> Lowered {
+        let mut lowered = self.lowered.clone();
+        let pipeline = &mut lowered.pipeline;
+        let known: BTreeSet<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
+        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
+        let missing: BTreeMap<TableName, TableName> =
+            sources.filter(|source| !known.contains(&source.folded())).map(|source| (source.folded(), source.clone())).collect();
+        pipeline.external = missing.into_values().collect();
+        lowered
+    }
+
     /// The pipeline as specs, of this name.
     ///
     /// # Errors

@@ -1,11 +1,15 @@
 //! The door: a text, what it uses, and its plan.
 
+use std::ops::ControlFlow;
+
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::datafusion::sql::parser::Statement;
-use tributary_lake::datafusion::sql::sqlparser::ast::{Expr as ParsedExpr, ExprWithAlias, Query, Spanned, Statement as Parsed};
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Expr as ParsedExpr, ExprWithAlias, Query, Spanned, Statement as Parsed, Visit, Visitor,
+};
 
 use crate::locate::{Locator, in_expression};
 use crate::rewrite::Rewriter;
@@ -115,6 +119,32 @@ impl Text {
 pub(crate) fn checked(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan, Error> {
     state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {}).map_err(Error::plan)?;
     Ok(plan)
+}
+
+/// Calls of functions that there are not, in a query or an expression that cannot be planned; none of a text that cannot be read.
+pub fn unknown_functions(text: &str, own: &[String]) -> Vec<Error> {
+    struct Calls<'r>(&'r Rewriter<'r>, Vec<Error>);
+    impl Visitor for Calls<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expression: &ParsedExpr) -> ControlFlow<()> {
+            if let ParsedExpr::Function(function) = expression {
+                self.1.extend(self.0.unknown(function));
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let rewriter = Rewriter { tables: &Tables::default(), own, travels: false };
+    let mut calls = Calls(&rewriter, Vec::new());
+    if let Ok(text) = Text::parse(text) {
+        let _ = text.statement.visit(&mut calls);
+    } else if let Ok(parsed) = parse::expression(text) {
+        match depth::levels(&parsed) {
+            Ok(levels) => drop(depth::with_room(levels, || parsed.visit(&mut calls))),
+            Err(_) => depth::let_go(parsed),
+        }
+    }
+    calls.1
 }
 
 /// Plans an expression over the columns of `schema`, which a text may also name after `relation`. It may ask no table.

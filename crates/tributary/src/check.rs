@@ -6,10 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tributary_fault::Fault as _;
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress};
-use tributary_specs::{DatasetRef, Expectation, GoldSpec, Layer, Path, SchemaPolicy, SilverSpec, TableName, TableSpec};
+use tributary_specs::{
+    DatasetRef, Expectation, GoldSpec, Layer, Path, Place, SchemaPolicy, SetRule, SilverSpec, Step, TableName, TableSpec,
+};
 
+use crate::amend::{Draft, Left, Shift};
+use crate::spot::{self, Part, part};
 use crate::{Error, Lake, OpenOptions, Pipeline};
 
 /// What planning a pipeline over its declared columns has found.
@@ -41,6 +46,21 @@ pub struct QueryProblem {
     pub path: Path,
     /// What is wrong with it.
     pub error: Error,
+    /// Where it stands, of a pipeline that was read from SQL files.
+    pub place: Option<Place>,
+}
+
+impl QueryProblem {
+    /// What is wrong, with all its causes; where it stands is not said again.
+    ///
+    /// ```no_run
+    /// # fn f(problem: tributary::QueryProblem) {
+    /// eprintln!("{}", problem.message());
+    /// # }
+    /// ```
+    pub fn message(&self) -> String {
+        spot::words(&self.error, self.place.is_some())
+    }
 }
 
 impl Pipeline {
@@ -91,6 +111,9 @@ impl Pipeline {
     }
 }
 
+/// Mistakes of one dataset at most.
+const MISTAKES_MAX: usize = 20;
+
 struct Check<'a> {
     pipeline: &'a Pipeline,
     lake: Lake,
@@ -115,7 +138,10 @@ impl<'a> Check<'a> {
     async fn dataset(&mut self, dataset: DatasetRef) {
         let unknown = self.pipeline.sources_of(dataset.layer, dataset.index).iter().find_map(|source| self.why_unknown(source));
         let planned = match unknown {
-            Some(why) => Err(Unplanned::LeftToFirstRun(why)),
+            Some(why) => {
+                self.functions(&dataset);
+                Err(Unplanned::LeftToFirstRun(why))
+            }
             None => self.plan_and_make(&dataset).await,
         };
         let why = match planned {
@@ -144,44 +170,158 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Plans a dataset, first without its rules and then with each alone, so that one mistake hides no other; and makes its table.
+    /// Plans a dataset and makes its table. Where something is wrong it is planned without its rules and then with each alone, so that
+    /// one mistake hides no other.
     async fn plan_and_make(&mut self, dataset: &DatasetRef) -> Result<(), Unplanned> {
-        let spec = match self.plan(dataset, Vec::new()).await {
-            Ok(Some(spec)) => spec,
-            Ok(None) => return Err(Unplanned::LeftToFirstRun(format!("the columns of `{}` are not declared", dataset.table))),
-            Err(error) => {
-                let path = part(&error).iter().fold(dataset.path(), |path, field| path.field(*field));
-                return Err(self.mistaken(dataset, path, error));
-            }
+        let left = || Unplanned::LeftToFirstRun(format!("the columns of `{}` are not declared", dataset.table));
+        let spec = match self.plan(&self.draft(dataset, None)).await {
+            Ok(spec) => spec.ok_or_else(left)?,
+            Err(_) => self.one_by_one(dataset).await?.ok_or_else(left)?,
         };
-        for (at, rule) in self.rules(dataset).iter().enumerate() {
-            if let Err(error) = self.plan(dataset, vec![rule.clone()]).await {
-                let path = dataset.path().field("expectations").index(at).field("expression");
-                // whatever the rule says, the table has the columns of the query
-                if let Unplanned::LeftToFirstRun(why) = self.mistaken(dataset, path, error) {
-                    self.note(dataset, &why);
-                }
-            }
-        }
+        self.names(dataset, &spec);
         if grows(self.pipeline, dataset, self.reads_growing(dataset)) {
             self.growing.insert(dataset.table.clone());
         }
-        make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, dataset.path(), error))?;
+        make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, Part::default(), error))?;
         self.made.insert(dataset.table.clone(), spec);
         Ok(())
     }
 
+    async fn one_by_one(&mut self, dataset: &DatasetRef) -> Result<Option<TableSpec>, Unplanned> {
+        let spec = match self.plan(&self.draft(dataset, Some(Vec::new()))).await {
+            Ok(spec) => spec,
+            Err(error) => return Err(self.mistakes(dataset, error).await),
+        };
+        for rule in self.rules(dataset) {
+            if let Err(error) = self.plan(&self.draft(dataset, Some(vec![rule.clone()]))).await {
+                let part = part(&error, &self.pipeline.rules_of(dataset));
+                // whatever the rule says, the table has the columns of the query
+                if let Unplanned::LeftToFirstRun(why) = self.mistaken(dataset, part, error) {
+                    self.note(dataset, &why);
+                }
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Takes down a mistake, and those that show once it is left out; each flow of several by itself.
+    async fn mistakes(&mut self, dataset: &DatasetRef, error: Error) -> Unplanned {
+        let Draft::Silver(silver) = self.draft(dataset, Some(Vec::new())) else {
+            let draft = self.draft(dataset, Some(Vec::new()));
+            return self.mistakes_of(dataset, draft, error, None).await;
+        };
+        let mut ended = None;
+        for (at, flow) in silver.each_flow().into_iter().enumerate() {
+            let further = at.checked_sub(1);
+            let draft = Draft::Silver(Box::new(SilverSpec { flows: Vec::new(), ..flow }));
+            if let Err(error) = self.plan(&draft).await {
+                match self.mistakes_of(dataset, draft, error, further).await {
+                    Unplanned::LeftToFirstRun(_) if ended.is_some() => {}
+                    unplanned => ended = Some(unplanned),
+                }
+            }
+        }
+        match ended {
+            Some(ended) => ended,
+            // only together do they not fit
+            None => self.mistaken(dataset, part(&error, &[]), error),
+        }
+    }
+
+    async fn mistakes_of(&mut self, dataset: &DatasetRef, mut draft: Draft, first: Error, flow: Option<usize>) -> Unplanned {
+        let (mut error, mut ended) = (first, None);
+        let (mut named, mut shifts): (BTreeSet<String>, Vec<Shift>) = (BTreeSet::new(), Vec::new());
+        for _ in 0..MISTAKES_MAX {
+            let rules = self.pipeline.rules_of(dataset);
+            let mut part = of_flow(part(&error, &rules), flow);
+            part.position = part.position.map(|at| shifts.iter().rev().fold(at, |at, shift| shift.undone(at)));
+            let again = part.name.as_ref().is_some_and(|name| !named.insert(name.to_lowercase()));
+            let left = draft.leave_out(&error);
+            if !again {
+                match self.mistaken(dataset, part, error) {
+                    Unplanned::LeftToFirstRun(_) if ended.is_some() => {}
+                    unplanned => ended = Some(unplanned),
+                }
+            }
+            shifts.extend(match left {
+                Some(Left::InQuery(shift)) => Some(shift),
+                Some(Left::Clause) => None,
+                None => break,
+            });
+            match self.plan(&draft).await {
+                Err(next) if follows(&next, !shifts.is_empty()) => error = next,
+                _ => break,
+            }
+        }
+        ended.unwrap_or(Unplanned::Mistaken)
+    }
+
     /// A mistake; or, where messages may bring the column that is missed, a dataset that is left to its first run. A column that is
     /// nearly a declared one is a mistake in any case.
-    fn mistaken(&mut self, dataset: &DatasetRef, path: Path, error: Error) -> Unplanned {
-        match missed_column(&error) {
-            Some((column, None)) if self.reads_growing(dataset) => {
-                Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"))
+    fn mistaken(&mut self, dataset: &DatasetRef, part: Part, error: Error) -> Unplanned {
+        if let (Some((column, None)), true) = (missed_column(&error), self.reads_growing(dataset)) {
+            return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"));
+        }
+        for error in each(error) {
+            let part = if matches!(part.field(), Some("schema")) { spot::part(&error, &[]) } else { part.clone() };
+            self.tell(dataset, &part, error);
+        }
+        Unplanned::Mistaken
+    }
+
+    /// Takes down a problem, the same at one place once.
+    fn tell(&mut self, dataset: &DatasetRef, part: &Part, error: Error) {
+        let place = self.pipeline.place(&dataset.path(), part);
+        let same = |known: &&QueryProblem| known.place.is_some() && known.place == place && known.error.code() == error.code();
+        if self.found.problems.iter().find(same).is_none() {
+            self.found.problems.push(QueryProblem { path: part.path(&dataset.path()), error, place });
+        }
+    }
+
+    /// Functions that there are not, of a dataset that cannot be planned.
+    fn functions(&mut self, dataset: &DatasetRef) {
+        let own: Vec<String> = self.pipeline.functions().iter().map(|function| function.name().to_owned()).collect();
+        let table = &dataset.table;
+        match self.draft(dataset, None) {
+            Draft::Feed(_) => {}
+            Draft::Silver(silver) => {
+                let of_rules = silver.expectations.iter().map(|rule| (format!("expectation `{}`", rule.name), rule.expression.clone()));
+                let texts = silver.select.iter().map(|select| ("select".to_owned(), select.clone())).chain(of_rules);
+                for (clause, text) in texts {
+                    for source in tributary_spark_sql::unknown_functions(&text, &own) {
+                        let (table, clause, source) = (table.clone(), clause.clone(), Box::new(source));
+                        let error = Error::from(tributary_silver_merge::Error::Text { table, clause, source });
+                        let part = part(&error, &self.pipeline.rules_of(dataset));
+                        self.tell(dataset, &part, error);
+                    }
+                }
             }
-            _ => {
-                self.found.problems.push(QueryProblem { path, error });
-                Unplanned::Mistaken
+            Draft::Gold(gold) => {
+                for source in tributary_spark_sql::unknown_functions(&gold.query, &own) {
+                    let error = Error::from(tributary_gold_agg::Error::Sql { table: table.clone(), source: Box::new(source) });
+                    let part = part(&error, &[]);
+                    self.tell(dataset, &part, error);
+                }
             }
+        }
+    }
+
+    /// Names of columns by which rows lie, and of rules of the whole table, that the table does not have.
+    fn names(&mut self, dataset: &DatasetRef, spec: &TableSpec) {
+        let grows = grows(self.pipeline, dataset, self.reads_growing(dataset));
+        for (path, column) in named_columns(self.pipeline, dataset) {
+            let known = || spec.columns.iter().map(|known| known.name.as_str());
+            if known().any(|known| known.eq_ignore_ascii_case(&column)) {
+                continue;
+            }
+            let nearest = tributary_fault::nearest(&column, known()).map(str::to_owned);
+            if nearest.is_none() && grows {
+                continue;
+            }
+            let clause = path.iter().cloned().collect::<Path>().to_string();
+            let part = Part { steps: path, name: Some(column.clone()), ..Part::default() };
+            let table = dataset.table.to_string();
+            self.tell(dataset, &part, Error::NoColumn { table, clause, column, nearest });
         }
     }
 
@@ -189,19 +329,30 @@ impl<'a> Check<'a> {
         self.pipeline.sources_of(dataset.layer, dataset.index).iter().any(|source| self.growing.contains(source))
     }
 
-    /// The table of a dataset with these rules and no others; none where only its first records can tell.
-    async fn plan(&self, dataset: &DatasetRef, expectations: Vec<Expectation>) -> Result<Option<TableSpec>, Error> {
-        let (spec, lake) = (self.pipeline.spec(), self.lake.inner());
+    /// A dataset, with other rules than its own where they are given.
+    fn draft(&self, dataset: &DatasetRef, rules: Option<Vec<Expectation>>) -> Draft {
+        let spec = self.pipeline.spec();
+        let rules = |own: &Vec<Expectation>| rules.unwrap_or_else(|| own.clone());
         match dataset.layer {
-            Layer::Bronze => Ok(tributary_bronze::table_spec(&spec.feeds[dataset.index])?),
+            Layer::Bronze => Draft::Feed(dataset.index),
             Layer::Silver => {
-                let silver = SilverSpec { expectations, ..spec.silver[dataset.index].clone() };
-                Ok(tributary_silver_merge::table_spec(lake, &silver, &self.pipeline.silver_options(&silver)).await?)
+                let silver = &spec.silver[dataset.index];
+                Draft::Silver(Box::new(SilverSpec { expectations: rules(&silver.expectations), ..silver.clone() }))
             }
             Layer::Gold => {
-                let gold = GoldSpec { expectations, ..spec.gold[dataset.index].clone() };
-                Ok(tributary_gold_agg::table_spec(lake, &gold, &self.pipeline.gold_options(&gold)).await?)
+                let gold = &spec.gold[dataset.index];
+                Draft::Gold(Box::new(GoldSpec { expectations: rules(&gold.expectations), ..gold.clone() }))
             }
+        }
+    }
+
+    /// The table of a draft; none where only its first records can tell.
+    async fn plan(&self, draft: &Draft) -> Result<Option<TableSpec>, Error> {
+        let lake = self.lake.inner();
+        match draft {
+            Draft::Feed(at) => Ok(tributary_bronze::table_spec(&self.pipeline.spec().feeds[*at])?),
+            Draft::Silver(silver) => Ok(tributary_silver_merge::table_spec(lake, silver, &self.pipeline.silver_options(silver)).await?),
+            Draft::Gold(gold) => Ok(tributary_gold_agg::table_spec(lake, gold, &self.pipeline.gold_options(gold)).await?),
         }
     }
 
@@ -212,6 +363,91 @@ impl<'a> Check<'a> {
             Layer::Silver => &spec.silver[dataset.index].expectations,
             Layer::Gold => &spec.gold[dataset.index].expectations,
         }
+    }
+}
+
+/// Columns that a dataset names without being planned by them, and where.
+fn named_columns(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<(Vec<Step>, String)> {
+    let spec = pipeline.spec();
+    let mut named = Vec::new();
+    let mut add =
+        |field: &str, columns: &[String]| named.extend(columns.iter().map(|column| (vec![Step::Field(field.to_owned())], column.clone())));
+    let rules = match dataset.layer {
+        Layer::Bronze => {
+            let feed = &spec.feeds[dataset.index];
+            add("partition_by", &feed.partition_by);
+            add("cluster_by", &feed.cluster_by);
+            return named;
+        }
+        Layer::Silver => {
+            let silver = &spec.silver[dataset.index];
+            add("partition_by", &silver.partition_by);
+            add("cluster_by", &silver.cluster_by);
+            &silver.set_expectations
+        }
+        Layer::Gold => {
+            let gold = &spec.gold[dataset.index];
+            add("partition_by", &gold.partition_by);
+            add("cluster_by", &gold.cluster_by);
+            add("zorder_by", &gold.zorder_by);
+            &gold.set_expectations
+        }
+    };
+    for (at, rule) in rules.iter().enumerate() {
+        let columns = match &rule.rule {
+            SetRule::Unique(columns) => columns.as_slice(),
+            SetRule::Freshness { column, .. } => std::slice::from_ref(column),
+            SetRule::RowCount { .. } => &[],
+        };
+        let steps = vec![Step::Field("set_expectations".to_owned()), Step::Index(at)];
+        named.extend(columns.iter().map(|column| (steps.clone(), column.clone())));
+    }
+    named
+}
+
+/// The part of a further flow.
+fn of_flow(part: Part, flow: Option<usize>) -> Part {
+    let Some(at) = flow else { return part };
+    let field = match part.steps.as_slice() {
+        [Step::Field(select)] if select == "select" => select.clone(),
+        [Step::Field(deletes), Step::Field(condition)] if deletes == "deletes" => condition.clone(),
+        _ => return part,
+    };
+    Part { steps: vec![Step::Field("flows".to_owned()), Step::Index(at), Step::Field(field)], ..part }
+}
+
+/// Whether an error is another mistake and does not come of what was left out.
+fn follows(error: &Error, of_query: bool) -> bool {
+    use tributary_gold_agg::Error as Gold;
+    use tributary_silver_merge::Error as Silver;
+    use tributary_spark_sql::Error as Text;
+    let is_name = |text: &Text| match text {
+        Text::NoColumn { .. } => true,
+        Text::Refused { what, .. } => what.starts_with("the function `"),
+        _ => false,
+    };
+    match error {
+        Error::Gold(Gold::Sql { source, .. }) => is_name(source),
+        Error::Silver(Silver::Text { clause, source, .. }) if clause == "select" => is_name(source),
+        Error::Silver(Silver::Text { .. } | Silver::NoColumn { .. } | Silver::DeclaredSchema { .. }) => !of_query,
+        _ => false,
+    }
+}
+
+/// Each difference of a declared schema by itself.
+fn each(error: Error) -> Vec<Error> {
+    use tributary_gold_agg::Error as Gold;
+    use tributary_silver_merge::Error as Silver;
+    match error {
+        Error::Silver(Silver::DeclaredSchema { table, differences }) => {
+            let one = |difference| Silver::DeclaredSchema { table: table.clone(), differences: vec![difference] }.into();
+            differences.into_iter().map(one).collect()
+        }
+        Error::Gold(Gold::DeclaredSchema { table, differences }) => {
+            let one = |difference| Gold::DeclaredSchema { table: table.clone(), differences: vec![difference] }.into();
+            differences.into_iter().map(one).collect()
+        }
+        other => vec![other],
     }
 }
 
@@ -247,29 +483,5 @@ pub(crate) fn missed_column(error: &Error) -> Option<(&str, Option<&str>)> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// The part of a dataset that an error is about, below the dataset.
-fn part(error: &Error) -> &'static [&'static str] {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    match error {
-        Error::Silver(Silver::Text { clause, .. } | Silver::Sql { clause, .. }) => match clause.as_str() {
-            "select" => &["select"],
-            "sequence_by" => &["sequence_by"],
-            "apply_as_delete_when" => &["deletes", "apply_as_delete_when"],
-            "apply_as_truncate_when" => &["deletes", "apply_as_truncate_when"],
-            "insert_when" => &["insert_when"],
-            "delete_when" => &["delete_when"],
-            _ => &[],
-        },
-        Error::Silver(Silver::NoColumn { clause: "keys", .. }) => &["keys"],
-        Error::Silver(Silver::NoColumn { .. }) => &["columns"],
-        Error::Silver(Silver::DeclaredSchema { .. }) | Error::Gold(Gold::DeclaredSchema { .. }) => &["schema"],
-        Error::Gold(Gold::Sql { .. } | Gold::Query { .. } | Gold::Planned { .. } | Gold::Column { .. } | Gold::Volatile { .. }) => {
-            &["query"]
-        }
-        _ => &[],
     }
 }

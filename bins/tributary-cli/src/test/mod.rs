@@ -6,6 +6,7 @@ mod said;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use tributary::{Column, DataType, ExitCode, Fault as _, GivenRow, Pipeline, Trial, Trials};
@@ -122,7 +123,8 @@ impl Projects<'_> {
             return Ok(trials.clone());
         }
         let user = found.run_as.as_deref().or(self.given.user()).unwrap_or("user");
-        let trials = Pipeline::from_spec(found.spec.clone().unwrap_or_default())?.run_as(user).trials().await?;
+        let pipeline = Pipeline::from_spec(found.spec.clone().unwrap_or_default())?.with_origins(Arc::clone(&found.origins));
+        let trials = pipeline.run_as(user).trials().await?;
         self.trials.insert(at, trials.clone());
         Ok(trials)
     }
