@@ -195,7 +195,10 @@ impl Reader<'_> {
         let place = item.place();
         let at = format!("{of}: column {}", column.name);
         match () {
-            () if item.eat(&["NOT", "NULL"]) => column.nullable = false,
+            () if item.eat(&["NOT", "NULL"]) => {
+                self.report.uses(place, &rules::NOT_NULL, Some(of));
+                column.nullable = false;
+            }
             () if item.eat(&["NULL"]) => {}
             () if item.eat(&["COMMENT"]) => match item.string() {
                 Some(text) => column.comment = Some(text),

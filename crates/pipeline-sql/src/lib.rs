@@ -37,6 +37,7 @@ mod read;
 mod report;
 mod scan;
 mod streams;
+mod table_changes;
 mod text;
 mod woven;
 
@@ -96,8 +97,9 @@ fn read_files(files: &[SqlFile], parameters: &BTreeMap<String, String>, options:
         });
         report.muted = false;
         for (name, place) in settings {
-            if !values.is_used(&name) {
-                report.not_applied(place, &format!("SET {name}"), None, "nothing in the file asks for it");
+            match values.is_used(&name) {
+                true => report.uses_one(place, &portability::rules::SET_VALUE, None, &name),
+                false => report.not_applied(place, &format!("SET {name}"), None, "nothing in the file asks for it"),
             }
         }
     }

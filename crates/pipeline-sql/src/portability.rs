@@ -129,8 +129,11 @@ pub(crate) fn note(defined: &Defined, report: &mut Report) {
     for flow in &defined.flows {
         let of = flow.target.to_string();
         reads(flow.action.query(), &of, report);
-        if let FlowAction::AutoCdc(_) = &flow.action {
+        if let FlowAction::AutoCdc(changes) = &flow.action {
             report.uses(flow.place.clone(), &rules::EQUAL_SEQUENCES, Some(&of));
+            if changes.scd_type == 1 {
+                report.uses(flow.place.clone(), &rules::ROW_COLUMNS, Some(&of));
+            }
         }
     }
     let of_changes = defined.flows.iter().filter(|flow| matches!(flow.action, FlowAction::AutoCdc(_)));
@@ -166,6 +169,7 @@ fn reads(query: &Query, of: &str, report: &mut Report) {
                 _ => continue,
             };
             report.uses(read.place.clone(), rule, Some(of));
+            report.uses(read.place.clone(), &rules::FEED_COLUMNS, Some(of));
             options(call, of, report);
         }
     }

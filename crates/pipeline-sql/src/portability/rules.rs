@@ -24,6 +24,7 @@ rules! {
         Differs("others can read the view there; here it is put into the queries that read it"),
         Differs("others can read the view there; here it is put into the queries that read it");
     UNTYPED_COLUMN = "untyped_column", "a column without a type", Same, Missing("give the column its type");
+    NOT_NULL = "not_null", "a column declared NOT NULL", Same, Missing("leave NOT NULL out: a query's column may be NULL there, and declared types must be the query's");
     EXPECT = "expect", "CONSTRAINT … EXPECT", Same, Missing("pipelines have no rules there; filter in the query");
     EXPECT_ON_VIEW = "expect_on_view", "CONSTRAINT … EXPECT on a view",
         Differs("its rows are counted there; here what it drops is left out and nothing counted"), Missing("pipelines have no rules there; filter in the query");
@@ -53,8 +54,11 @@ rules! {
         Differs("every change is an upsert there; here the feed's deletes are applied: write APPLY AS DELETE WHEN, or set tributary.cdc.implicitDeletes to false");
     EQUAL_SEQUENCES = "equal_sequences", "AUTO CDC",
         Differs("which of several changes with one key and sequence wins is not defined there; here it is: delete over upsert, then the greater content"),
-        Differs("which of several changes with one key and sequence wins depends on arrival there, and the table has the extra column __spark_autocdc_metadata");
+        Differs("which of several changes with one key and sequence wins depends on arrival there");
     DECLARED_COLUMNS = "declared_columns", "columns declared of a table with AUTO CDC", Same, Missing("leave the list out; the table has the column __spark_autocdc_metadata besides");
+    ROW_COLUMNS = "row_columns", "AUTO CDC that keeps one row of a key",
+        Differs("the table has neither __position nor __sequence there: name the columns that you read"),
+        Differs("the table has __spark_autocdc_metadata there, and neither __position nor __sequence: name the columns that you read");
     IGNORE_NULL_UPDATES = "ignore_null_updates", "IGNORE NULL UPDATES", Same, Missing("write coalesce over the row before in the source, or leave it out");
     TRUNCATE_WHEN = "truncate_when", "APPLY AS TRUNCATE WHEN", Same, Missing("leave it out; truncates are not applied there");
     CLAUSE_ORDER = "clause_order", "clauses of AUTO CDC in another order",
@@ -62,6 +66,8 @@ rules! {
     KEYS_NOT_FIRST = "keys_not_first", "AUTO CDC whose first clause is not KEYS", Same, Missing("write KEYS first");
     BARE_COLUMNS = "bare_columns", "columns without brackets in COLUMNS and TRACK HISTORY ON", Same, Missing("put the columns in brackets");
     ALL_COLUMNS = "all_columns", "COLUMNS * and TRACK HISTORY ON * without EXCEPT", Missing("leave the clause out"), Missing("leave the clause out");
+    FEED_COLUMNS = "feed_columns", "a table filled by read_files, read_kafka or cloud_files",
+        Differs("columns that tell where a row is from (_file, _line, _ingested_at, … and _op, _position of change events) are not in the table there: ask for them with _metadata"), Same;
     READ_FILES = "read_files", "read_files", Same, Missing("read the files in Python: spark.readStream");
     READ_KAFKA = "read_kafka", "read_kafka", Same, Missing("read the topic in Python: spark.readStream");
     CLOUD_FILES = "cloud_files", "cloud_files", Same, Missing("read the files in Python: spark.readStream");
@@ -73,6 +79,7 @@ rules! {
         Differs("rows that come too late may be left out there; here they are applied however late they come"),
         Differs("rows that come too late may be left out there; here they are applied however late they come");
     NAMED_PARAMETER = "named_parameter", "parameters written :name", Same, Missing("nothing gives them a value there; write ${name} and the setting configuration");
+    SET_VALUE = "set_value", "a value that SET gives and ${name} asks for", Same, Missing("SET is not heard before the text is read there, and nothing is put in: write the value");
     USE_CATALOG = "use_catalog", "USE CATALOG", Same, Missing("write SET CATALOG");
     NOTEBOOK_CELL = "notebook_cell", "a statement that ends with its notebook cell", Same, Missing("end it with a semicolon");
     NOTEBOOK_MAGIC = "notebook_magic", "%sql", Same, Missing("leave the line's mark out");

@@ -20,6 +20,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
     ("if_not_exists", "CREATE MATERIALIZED VIEW IF NOT EXISTS m AS SELECT 1 AS a", (1, 1)),
     ("view", "CREATE VIEW v AS SELECT 1 AS a", (1, 13)),
     ("untyped_column", "CREATE MATERIALIZED VIEW m (\n  a COMMENT 'x') AS SELECT 1 AS a", (2, 3)),
+    ("not_null", "CREATE STREAMING TABLE t (a INT NOT NULL) AS SELECT * FROM STREAM(b.x)", (1, 33)),
     ("expect", "CREATE STREAMING TABLE t (\n  CONSTRAINT c EXPECT (a > 0)) AS SELECT * FROM STREAM(b.x)", (2, 14)),
     ("expect_on_view", "CREATE TEMPORARY VIEW v (CONSTRAINT c EXPECT (a > 0)) AS SELECT 1 AS a", (1, 37)),
     ("key", "CREATE MATERIALIZED VIEW m (a INT, PRIMARY KEY (a)) AS SELECT 1 AS a", (1, 36)),
@@ -51,6 +52,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
         "CREATE STREAMING TABLE t (a INT, b INT);\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a) SEQUENCE BY b",
         (1, 24),
     ),
+    ("row_columns", "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a) SEQUENCE BY b", (2, 32)),
     (
         "ignore_null_updates",
         "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a)\nIGNORE NULL UPDATES SEQUENCE BY b",
@@ -77,6 +79,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
         "CREATE STREAMING TABLE t;\nCREATE FLOW f AS AUTO CDC INTO t FROM STREAM(b.x) KEYS (a) SEQUENCE BY b\nCOLUMNS *",
         (3, 9),
     ),
+    ("feed_columns", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('x', format => 'json')", (1, 50)),
     ("read_files", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('x', format => 'json')", (1, 50)),
     ("read_kafka", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(bootstrapServers => 'b:1', subscribe => 'c')", (1, 50)),
     ("cloud_files", "CREATE STREAMING TABLE t AS SELECT * FROM cloud_files('x', 'json')", (1, 43)),
@@ -89,6 +92,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
     ("stream_options", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM b.x WITH ('a' = 'b')", (1, 54)),
     ("watermark", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM(b.x) WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS s", (1, 55)),
     ("named_parameter", "CREATE MATERIALIZED VIEW m AS SELECT * FROM IDENTIFIER(:p)", (1, 56)),
+    ("set_value", "SET p = 1;\nCREATE MATERIALIZED VIEW m AS SELECT ${p} AS a", (1, 1)),
     ("use_catalog", "USE CATALOG c", (1, 1)),
     ("notebook_cell", "USE SCHEMA s\n-- COMMAND ----------\nUSE SCHEMA s", (2, 1)),
     ("notebook_magic", "%sql\nUSE SCHEMA s", (1, 1)),
@@ -122,9 +126,8 @@ fn every_rule_says_something_of_some_platform() {
 #[test]
 fn what_both_platforms_take_alike_is_not_listed() {
     let parsed = read(
-        "SET lake = s;
-         USE SCHEMA s;
-         CREATE STREAMING TABLE ${lake}.copied (id BIGINT NOT NULL COMMENT 'key', at TIMESTAMP) CLUSTER BY (id) COMMENT 'c'
+        "USE SCHEMA s;
+         CREATE STREAMING TABLE s.copied (id BIGINT COMMENT 'key', at TIMESTAMP) CLUSTER BY (id) COMMENT 'c'
          TBLPROPERTIES ('quality' = 'silver') AS SELECT id, at FROM STREAM(b.x);
          CREATE FLOW more AS INSERT INTO more_rows BY NAME SELECT id FROM STREAM b.y;
          CREATE STREAMING TABLE more_rows;

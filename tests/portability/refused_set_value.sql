@@ -1,0 +1,2 @@
+SET words = 'D';
+CREATE MATERIALIZED VIEW m AS SELECT * FROM raw WHERE op <> ${words};
