@@ -79,7 +79,7 @@ rules! {
         Differs("rows that come too late may be left out there; here they are applied however late they come"),
         Differs("rows that come too late may be left out there; here they are applied however late they come");
     NAMED_PARAMETER = "named_parameter", "parameters written :name", Same, Missing("nothing gives them a value there; write ${name} and the setting configuration");
-    SET_VALUE = "set_value", "a value that SET gives and ${name} asks for", Same, Missing("SET is not heard before the text is read there, and nothing is put in: write the value");
+    SET_VALUE = "set_value", "a value that SET gives and ${name} asks for", Same, Missing("nothing is put in there: give the value by the setting configuration");
     USE_CATALOG = "use_catalog", "USE CATALOG", Same, Missing("write SET CATALOG");
     NOTEBOOK_CELL = "notebook_cell", "a statement that ends with its notebook cell", Same, Missing("end it with a semicolon");
     NOTEBOOK_MAGIC = "notebook_magic", "%sql", Same, Missing("leave the line's mark out");
