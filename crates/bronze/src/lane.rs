@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tributary_cdc_decode::{Decoded, Decoder, Record, Resume};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{CommitOutcome, Lake, Table};
-use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DataType, Source, SourceFeed, TableName, TableSpec};
 
 use crate::anew::Anew;
 use crate::declaration::{self, Differences};
@@ -72,9 +72,15 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Has the next commit build the table anew, where there is one.
-    pub(crate) fn begin_anew(&mut self) -> Result<()> {
+    /// Whether the table holds what its folder holds.
+    pub(crate) fn mirrors(&self) -> bool {
+        matches!(&self.feed.source, Source::Files(files) if files.mirrors)
+    }
+
+    /// Has the next commit build the table anew, where there is one, for a reason.
+    pub(crate) fn begin_anew(&mut self, why: &'static str) -> Result<()> {
         if let Some(bronze) = &self.bronze {
+            self.tally.anew_because = why;
             let taken = self.taken.begun_anew();
             self.anew = Some(Anew::of(&self.feed, bronze, std::mem::replace(&mut self.taken, taken))?);
         }

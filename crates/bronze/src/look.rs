@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tributary_lake::Lake;
-use tributary_specs::{SourceFeed, TableName};
+use tributary_specs::{Source, SourceFeed, TableName};
 
 use crate::files::{Listed, Listing, list};
 use crate::ledger::Ledger;
@@ -17,6 +17,8 @@ use crate::{Error, Result};
 pub struct FeedLook {
     /// Into the feeds that were looked at.
     pub index: usize,
+    /// Whether the table is built anew because files of the folder that it mirrors have changed or gone.
+    pub mirrors: bool,
     /// Of a feed that is built anew: paths of taken files at which there is none now.
     pub gone: u64,
     /// Files that are new or changed since they were taken, all files of a feed that is built anew; a copy under another name is found out only by reading it.
@@ -60,7 +62,8 @@ pub async fn look(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Resul
             match (&group, &listed) {
                 (Group::Files(group), Some(Ok(Listing { files, faults }))) => {
                     let mut ledger = ledger(lake, feed, options).await?;
-                    if options.full_refresh.contains(&feed.name) {
+                    look.mirrors = matches!(&feed.source, Source::Files(source) if source.mirrors) && plan::differs(&ledger, files);
+                    if look.mirrors || options.full_refresh.contains(&feed.name) {
                         look.gone = ledger.paths_besides(&files.iter().map(Listed::path_mark).collect());
                         ledger = ledger.begun_anew();
                     }

@@ -55,7 +55,7 @@ pub async fn run(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Vec<Da
 /// Brings a lane to its declaration, or to where its table is built anew.
 async fn begin(lane: &mut Lane, lake: &Lake, options: &Options) -> Result<()> {
     if options.full_refresh.contains(&lane.feed.name) {
-        lane.begin_anew()?;
+        lane.begin_anew("a full refresh was asked for")?;
     }
     lane.meet_declaration(lake, options).await
 }

@@ -68,6 +68,7 @@ async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], opt
         slots.iter_mut().filter_map(Slot::lane).for_each(|lane| lane.tally.file_faults.push(Arc::clone(&error)));
     }
     let now_us = lake.clock().now().timestamp_micros();
+    mirror(slots, &listed, listed.iter().any(|file| group.settling(file, now_us)));
     let (count, mut settling, mut files) = (listed.len(), 0_u64, VecDeque::new());
     for file in listed {
         let wanted = slots.iter().filter_map(Slot::running).any(|lane| plan::due(&lane.taken, &file));
@@ -86,6 +87,19 @@ async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], opt
         remark_all(slots, &format!("{settling} files changed less than {seconds} seconds ago were left for the next run"));
     }
     Ok(files)
+}
+
+/// Has tables that mirror the folder built anew, where its files say so and hold still.
+fn mirror(slots: &mut [Slot], listed: &[Listed], settling: bool) {
+    for slot in slots {
+        let Some(lane) = slot.lane().filter(|lane| lane.mirrors() && lane.anew.is_none() && !settling) else { continue };
+        if plan::differs(&lane.taken, listed) {
+            lane.accepts_shorter_history = true;
+            if let Err(error) = lane.begin_anew("files of its folder have changed or gone") {
+                slot.stop(error);
+            }
+        }
+    }
 }
 
 fn remark_all(slots: &mut [Slot], remark: &str) {

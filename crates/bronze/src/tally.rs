@@ -73,6 +73,8 @@ pub(crate) struct Tally {
     pub committed: bool,
     /// Rows that were there before the table was built anew.
     pub replaced: Option<u64>,
+    /// Why it was.
+    pub anew_because: &'static str,
     /// Versions written, quarantine's left out.
     pub commits: u64,
     /// How much of what was there when the run began has been read.
@@ -122,7 +124,7 @@ impl Tally {
             Status::Failed => "stopped by an error".to_owned(),
             Status::NothingNew if self.file_faults.is_empty() => "no input moved".to_owned(),
             Status::NothingNew => "no input could be read".to_owned(),
-            _ if self.replaced.is_some() => "a full refresh was asked for".to_owned(),
+            _ if self.replaced.is_some() => self.anew_because.to_owned(),
             _ if self.files_taken > 0 => format!("{} new files", self.files_taken),
             _ if widened_only => "the declaration changed".to_owned(),
             _ => "new records".to_owned(),

@@ -9,11 +9,12 @@ use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider
 use tributary_lake::datafusion::common::Column as NamedColumn;
 use tributary_lake::datafusion::common::config::ConfigNonZeroUsize;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use tributary_lake::datafusion::datasource::MemTable;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
 use tributary_lake::{Lake, Table};
-use tributary_spark_sql::{Missing, Source, Tables, Text, choose};
+use tributary_spark_sql::{Missing, Point, Read, Source, Tables, Text, choose, open};
 use tributary_specs::{Column, DataType, GoldSpec, TableName};
 
 use crate::{Error, Options, Result, plan};
@@ -49,6 +50,11 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// As the engine reads it.
+    pub fn provider(&self) -> &Arc<dyn TableProvider> {
+        &self.provider
+    }
+
     /// Opens the snapshot for the engine.
     pub async fn open(table: Table) -> Result<Self> {
         let provider = table.provider().await.map_err(Error::lake("opening", table.name()))?;
@@ -149,13 +155,32 @@ async fn plan_query(
     for used in text.uses() {
         let found = choose(catalogue, &names, &used.parts).map(|name| (name, inputs.iter().find(|input| input.table.name() == name)));
         let source = match found {
-            Ok((name, Some(input))) => Ok(Source::new(catalogue, name, &used.read, Arc::clone(&input.provider))),
+            Ok((name, Some(input))) if used.read == Read::Latest => {
+                Ok(Source::new(catalogue, name, &used.read, Arc::clone(&input.provider)))
+            }
+            Ok((name, Some(input))) => {
+                Ok(changes(catalogue, &input.table, &used.read).await.map_err(Error::lake("reading the changes of", name))?)
+            }
             Ok((_, None)) => Err(Missing::NoTable { suggestion: None }),
             Err(missing) => Err(missing),
         };
         tables.put(used.clone(), source);
     }
     text.plan(context, state, &tables, own).await.map_err(refused)
+}
+
+/// The changes of a table that a view reads, as far as there are any yet.
+async fn changes(catalogue: &str, table: &Table, read: &Read) -> tributary_lake::Result<Source> {
+    let latest = table.version();
+    let read = match read {
+        Read::Changes(Point::Version(from), _) if *from > latest => {
+            let none = MemTable::try_new(table.change_schema(), vec![vec![]])?;
+            return Ok(Source::new(catalogue, table.name(), read, Arc::new(none)));
+        }
+        Read::Changes(from, Some(Point::Version(to))) => Read::Changes(*from, Some(Point::Version(latest.min(*to)))),
+        read => read.clone(),
+    };
+    open(table.clone(), &read).await
 }
 
 /// Names of the functions that the program brought.

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor};
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
+use tributary_spark_sql::TableUse;
 use tributary_specs::TableName;
 
 use crate::{Error, Result};
@@ -56,6 +57,11 @@ pub(crate) fn tables(statement: &Statement) -> Result<Vec<TableName>, String> {
     }
 }
 
+/// Whether a function gives the changes of a table.
+fn is_table_changes(name: &ObjectName) -> bool {
+    matches!(parts(name).as_deref(), Some([one]) if one.value.eq_ignore_ascii_case("table_changes"))
+}
+
 /// The parts of a dotted name.
 fn parts(name: &ObjectName) -> Option<Vec<&Ident>> {
     name.0.iter().map(|part| part.as_ident()).collect()
@@ -103,6 +109,11 @@ impl Visitor for Tables {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<String> {
         let refuse = |reason: String| ControlFlow::Break(reason);
         match factor {
+            TableFactor::Table { name, args: Some(_), .. } if is_table_changes(name) => match TableUse::of(factor) {
+                Ok(Some(used)) => self.named(&used.parts.iter().map(String::as_str).collect::<Vec<_>>(), &used.parts.join(".")),
+                Ok(None) => ControlFlow::Continue(()),
+                Err(error) => refuse(error.to_string()),
+            },
             TableFactor::Table { name, args: Some(_), .. } | TableFactor::Function { name, .. } => {
                 let function = name.to_string().to_lowercase();
                 refuse(format!("the table function {function} is not available in a view"))
@@ -125,10 +136,16 @@ impl Tables {
         let Some(parts) = parts(name) else {
             return ControlFlow::Break(format!("{name} is not the name of a table"));
         };
-        let table = match parts.as_slice() {
-            [one] if self.in_scope.contains(&one.value.to_lowercase()) => return ControlFlow::Continue(()),
+        match parts.as_slice() {
+            [one] if self.in_scope.contains(&one.value.to_lowercase()) => ControlFlow::Continue(()),
+            parts => self.named(&parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>(), &name.to_string()),
+        }
+    }
+
+    fn named(&mut self, parts: &[&str], name: &str) -> ControlFlow<String> {
+        let table = match parts {
             [one] => return ControlFlow::Break(format!("{one} names no schema; write schema.{one}")),
-            [schema, table] | [_, schema, table] => TableName::new(&schema.value, &table.value),
+            [schema, table] | [_, schema, table] => TableName::new(*schema, *table),
             _ => return ControlFlow::Break(format!("{name} has too many parts for the name of a table")),
         };
         if self.seen.insert(table.folded()) {
@@ -162,6 +179,7 @@ mod tests {
             ("SELECT * FROM silver.a LEFT JOIN silver.b USING (id) JOIN silver.c ON a.x = c.x", vec!["silver.a", "silver.b", "silver.c"]),
             ("SELECT * FROM silver.a -- , silver.b\n/* silver.c */", vec!["silver.a"]),
             ("SELECT 'FROM silver.b' AS t FROM silver.a", vec!["silver.a"]),
+            ("SELECT * FROM table_changes('main.silver.a', 1, 4) c JOIN silver.b USING (id)", vec!["silver.a", "silver.b"]),
         ] {
             assert_eq!(names(query), expected, "{query}");
         }
@@ -191,6 +209,8 @@ mod tests {
             ("SELECT * FROM silver.a VERSION AS OF 3", "as of a version"),
             ("SELECT * FROM silver.a TABLESAMPLE (10 ROWS)", "sampled"),
             ("SELECT * FROM read_files('x')", "table function read_files"),
+            ("SELECT * FROM table_changes('orders', 1)", "write schema.orders"),
+            ("SELECT * FROM table_changes(silver.orders, 1)", "table_changes"),
             ("SELECT FROM WHERE", "Expected"),
         ] {
             let error = sources_of(query).expect_err(query).to_string();

@@ -19,6 +19,7 @@
 mod action;
 mod align;
 mod changes;
+mod changes_provider;
 mod checkpoint;
 mod clock;
 mod commit;

@@ -34,8 +34,8 @@ use crate::{
 /// Who we are in the history.
 pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"));
 
-/// How [`ENGINE`] begins, whatever the release.
-const ENGINE_NAME: &str = "tributary/";
+/// The parameter of a commit that takes all rows away that were there.
+const FULL_REFRESH: &str = "tributary.fullRefresh";
 
 /// How often a put is sent that gets no answer while the log says it did not land, and how often the log is asked.
 const TRIES_WITHOUT_ANSWER: u32 = 5;
@@ -405,7 +405,10 @@ fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> 
     let text = |text: &str| Value::String(text.to_owned());
     let parameters = match commit.operation {
         Operation::Write => BTreeMap::from([("mode".to_owned(), text("Append"))]),
-        Operation::Overwrite => BTreeMap::from([("mode".to_owned(), text("Overwrite"))]),
+        Operation::Overwrite => {
+            let mode = ("mode".to_owned(), text("Overwrite"));
+            std::iter::once(mode).chain(commit.replaces.then(|| (FULL_REFRESH.to_owned(), text("true")))).collect()
+        }
         Operation::Merge | Operation::Optimize | Operation::Restore | Operation::Alter => BTreeMap::new(),
     };
     let metrics: BTreeMap<String, Value> = commit.metrics.iter().map(|(name, value)| (name.clone(), text(value))).collect();
@@ -433,9 +436,7 @@ fn clustering(lies: &TableLayout, was: &[String]) -> Option<Action> {
 
 /// Whether a commit of ours that says this took all rows away that were there.
 pub(crate) fn replaces_all(info: &CommitInfo) -> bool {
-    let ours = info.engine_info.as_ref().is_some_and(|engine| engine.starts_with(ENGINE_NAME));
-    let mode = info.operation_parameters.as_ref().and_then(|parameters| parameters.get("mode")?.as_str());
-    ours && mode == Some("Overwrite")
+    info.operation_parameters.as_ref().is_some_and(|parameters| parameters.contains_key(FULL_REFRESH))
 }
 
 fn name_of(commit: &Commit) -> &'static str {

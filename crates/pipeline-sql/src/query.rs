@@ -1,6 +1,6 @@
 //! Queries: what they read, as a stream or as a whole, and what they are made of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
@@ -18,6 +18,7 @@ use crate::parameters::Parameters;
 use crate::parsed::DatasetName;
 use crate::report::Report;
 use crate::streams::{self, Plain};
+use crate::table_changes::{self, Changes};
 use crate::woven::Trail;
 
 /// A query of a definition or flow.
@@ -54,6 +55,8 @@ pub struct Read {
     /// Whether the query gives it another name.
     pub(crate) aliased: bool,
     pub(crate) call: Option<Call>,
+    /// The range of its changes, where these are read.
+    pub(crate) changes: Option<Changes>,
 }
 
 /// What a query is made of, as far as it matters before it is planned.
@@ -63,8 +66,19 @@ pub(crate) struct Shape {
     pub(crate) everything: bool,
     /// The first clause that no stream of rows can have, as `GROUP BY`.
     pub(crate) gathers: Option<&'static str>,
-    /// Bytes of the text where a name `_metadata.…` stands, and the field.
-    pub(crate) metadata: Vec<(Range<usize>, String)>,
+    /// Where a name `_metadata.…` stands.
+    pub(crate) metadata: Vec<Metadata>,
+}
+
+/// A field of `_metadata` that a query names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    /// Bytes of the text.
+    pub(crate) range: Range<usize>,
+    /// In lower case.
+    pub(crate) field: String,
+    /// Whether it names a column of the query too.
+    pub(crate) names_column: bool,
 }
 
 /// Reads the query that stands from `cursor` to its end.
@@ -122,6 +136,7 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
         found: Vec::new(),
         edits: Vec::new(),
         metadata: Vec::new(),
+        columns: BTreeSet::new(),
     };
     let _ = tree.visit(&mut gathering);
     let Gathering { mut found, mut edits, metadata, .. } = gathering;
@@ -144,7 +159,9 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     found.sort_by_key(|read: &Read| read.range.start);
     let shape = Shape { metadata, ..shape(&tree) };
     let trail = cursor.tokens.trail(cursor.at, cursor.end);
-    Some(Query { text, place: cursor.place(), reads: found, shape, stream_read: plain.stream_read, trail, edits })
+    let changes = found.iter().filter(|read| read.streaming).find_map(|read| read.changes.as_ref()?.stream());
+    let stream_read = changes.unwrap_or(plain.stream_read);
+    Some(Query { text, place: cursor.place(), reads: found, shape, stream_read, trail, edits })
 }
 
 /// What the parser says, and at which word.
@@ -237,7 +254,9 @@ struct Gathering<'a> {
     tables: HashMap<*const Tree, Vec<String>>,
     found: Vec<Read>,
     edits: Vec<(Range<usize>, String)>,
-    metadata: Vec<(Range<usize>, String)>,
+    metadata: Vec<Metadata>,
+    /// Where names stand that are columns of the query as they are.
+    columns: BTreeSet<usize>,
 }
 
 impl Gathering<'_> {
@@ -271,7 +290,14 @@ impl Gathering<'_> {
             let arguments = self.cursor.within(words.end, open + 1);
             let call = Call::read(&texts.join("."), arguments, self.of, self.report);
             let range = self.bytes(&(words.start..open + 1));
-            self.found.push(Read { name: None, streaming, place, written: Written::default(), range, aliased, call: Some(call) });
+            if call.function == table_changes::NAME {
+                return self.changes(
+                    &call,
+                    Read { name: None, streaming, place, written: Written::default(), range, aliased, call: None, changes: None },
+                );
+            }
+            let written = Written::default();
+            self.found.push(Read { name: None, streaming, place, written, range, aliased, call: Some(call), changes: None });
             return;
         }
         let common = |frame: &Frame| frame.common.iter().any(|common| texts.len() == 1 && common.eq_ignore_ascii_case(&texts[0]));
@@ -281,7 +307,20 @@ impl Gathering<'_> {
         let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
         if let Some(name) = self.scope.named(&written, &place, self.report) {
             let range = self.bytes(&words);
-            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None });
+            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None, changes: None });
+        }
+    }
+
+    /// `table_changes('t', from[, to])` is a read of the table that it names.
+    fn changes(&mut self, call: &Call, read: Read) {
+        let Some((written, changes)) = table_changes::read(call, self.of, self.report) else { return };
+        if read.streaming && changes.stream().is_none() {
+            let what = "table_changes from an instant on, as a stream,".to_owned();
+            let instead = Some("the version (tributary show history tells it)".to_owned());
+            return self.report.fault(&read.place, &Error::NotExecuted { of: self.of.to_owned(), what, instead });
+        }
+        if let Some(name) = self.scope.named(&written, &read.place, self.report) {
+            self.found.push(Read { name: Some(name), written, changes: Some(changes), ..read });
         }
     }
 }
@@ -310,6 +349,16 @@ impl Visitor for Gathering<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = item {
+                let words = self.words(&parts.iter().collect::<Vec<_>>());
+                self.columns.extend(words.map(|words| words.start));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         match factor {
             TableFactor::Table { name, alias, args, .. } => self.relation(name, alias.is_some(), args.is_some()),
@@ -334,7 +383,8 @@ impl Visitor for Gathering<'_> {
             && metadata.value.eq_ignore_ascii_case("_metadata")
         {
             let range = self.bytes(&words);
-            self.metadata.push((range, field.value.to_lowercase()));
+            let names_column = self.columns.contains(&words.start);
+            self.metadata.push(Metadata { range, field: field.value.to_lowercase(), names_column });
         }
         ControlFlow::Continue(())
     }

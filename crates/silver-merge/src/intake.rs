@@ -14,6 +14,7 @@ use crate::events::{Events, Kind};
 use crate::judge::{Counted, Judge, Judged, Rejected, add_counts};
 use crate::keys::{Key, KeyCodec, Slices};
 use crate::options::Options;
+use crate::reach::first_version;
 use crate::select::Selection;
 use crate::source::{Delivery, Source};
 use crate::stop::join_stops;
@@ -184,7 +185,7 @@ impl Intake<'_> {
         let fail = |error| Error::kernel(&self.spec.table, error);
         let to = self.ranges.last().map_or(0, |range| range.to);
         loop {
-            let range = Range { from: self.options.starting_version.checked_sub(1), to, sets_aside: false };
+            let range = Range { from: first_version(self.spec, self.options).checked_sub(1), to, sets_aside: false };
             let mut reading = self.read_ranges(vec![range]);
             let (mut parts, mut more) = (Vec::new(), HashSet::new());
             while let Some(judged) = reading.next().await? {

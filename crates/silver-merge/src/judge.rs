@@ -36,6 +36,8 @@ pub(crate) struct Judge {
     table: TableName,
     source: TableName,
     delivery: Delivery,
+    /// Whether each change of a feed is a row, whatever it does to rows of the source.
+    changes_are_rows: bool,
     policy: MergePolicy,
     null_keys: NullKeys,
     implicit_deletes: bool,
@@ -140,6 +142,7 @@ impl Judge {
             table: spec.table.clone(),
             source: source.name().clone(),
             delivery: source.delivery,
+            changes_are_rows: spec.policy == MergePolicy::Append && spec.stream.is_change_feed(),
             policy: spec.policy.clone(),
             null_keys: spec.null_keys,
             implicit_deletes: spec.implicit_deletes(),
@@ -514,7 +517,7 @@ impl Bench<'_> {
         let judge = self.judge;
         let operations = match judge.delivery {
             Delivery::Changes => self.selected.rider("_op"),
-            Delivery::Feed => self.selected.rider("_change_type"),
+            Delivery::Feed => self.selected.rider("_change_type").filter(|_| !judge.changes_are_rows),
             Delivery::Rows => None,
         };
         let operations = text(operations).map_err(|error| Error::kernel(&judge.table, error))?;

@@ -1,7 +1,7 @@
 //! Looks, without writing, at how far each flow of a dataset has read.
 
 use tributary_lake::{Lake, Table};
-use tributary_specs::{SilverSpec, TableName};
+use tributary_specs::{SilverSpec, StreamRead, TableName};
 
 use crate::error::{Error, Result};
 use crate::flow::{Positions, Whereabouts, take_over};
@@ -13,7 +13,7 @@ pub struct FlowLook {
     pub flow: String,
     /// The table it reads as a stream.
     pub source: TableName,
-    /// The version of it that the dataset has taken up; none where the flow is to begin at the start.
+    /// The version of it that the dataset has taken up, or that it begins behind; none where the flow is to begin at the start.
     pub reached: Option<u64>,
     /// Whether the flow reads once and has done so.
     pub done: bool,
@@ -32,8 +32,13 @@ pub async fn look(lake: &Lake, spec: &SilverSpec, table: Option<&Table>) -> Resu
     for flow in flows {
         let Some(source) = flow.sources.first() else { continue };
         let whereabouts = Whereabouts::of(&flow, source, &positions, lake.options());
-        let reached = whereabouts.position().and_then(|position| u64::try_from(position).ok());
-        looks.push(FlowLook { flow: flow.flow_name().to_owned(), source: source.clone(), reached, done: flow.once && reached.is_some() });
+        let position = whereabouts.position().and_then(|position| u64::try_from(position).ok());
+        let before_first = match flow.stream {
+            StreamRead::Changes { from, .. } => from.checked_sub(1),
+            StreamRead::Auto | StreamRead::SkipChangeCommits | StreamRead::ChangeFeed => None,
+        };
+        let (flow, done) = (flow.flow_name().to_owned(), flow.once && position.is_some());
+        looks.push(FlowLook { flow, source: source.clone(), reached: position.or(before_first), done });
     }
     Ok(looks)
 }

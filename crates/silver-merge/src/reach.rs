@@ -5,11 +5,19 @@
 //! - What quarantine has of a commit that did not come is not set aside again. Of a flow that begins anew everything is: its rules may
 //!   be others than those by which quarantine was filled.
 
-use tributary_specs::SilverSpec;
+use tributary_specs::{SilverSpec, StreamRead};
 
 use crate::intake::Range;
 use crate::options::Options;
 use crate::source::first_after;
+
+/// The version from which a flow reads its source while it has no position.
+pub(crate) fn first_version(flow: &SilverSpec, options: &Options) -> u64 {
+    match flow.stream {
+        StreamRead::Changes { from, .. } => from,
+        StreamRead::Auto | StreamRead::SkipChangeCommits | StreamRead::ChangeFeed => options.starting_version,
+    }
+}
 
 /// How far a run goes.
 #[derive(Debug, Default)]
@@ -48,7 +56,7 @@ impl Reach {
         let until = goal.until.unwrap_or(latest);
         let from = match start.position {
             Some(position) => u64::try_from(position).ok(),
-            None => options.starting_version.checked_sub(1).filter(|_| !flow.once),
+            None => first_version(flow, options).checked_sub(1).filter(|_| !flow.once),
         };
         let first = first_after(from);
         if first > until {

@@ -269,7 +269,7 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
         let (table, source_table) = (spec.table.clone(), Box::new(name.clone()));
         return Err(Error::SourceWentBack { table, source_table, position, latest, made_again });
     }
-    goal.until.get_or_insert(latest);
+    goal.until.get_or_insert(spec.stream.until().map_or(latest, |until| until.min(latest)));
     let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
     let start = Start { position, quarantined, replaces };
     let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {

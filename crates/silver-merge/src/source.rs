@@ -64,7 +64,7 @@ impl Source {
     /// How a flow reads `table`.
     pub fn new(table: Table, flow: &SilverSpec) -> Self {
         let by_appends = flow.once || flow.stream == StreamRead::SkipChangeCommits;
-        let delivery = if flow.stream == StreamRead::ChangeFeed || (!by_appends && has_row_changes(&table)) {
+        let delivery = if flow.stream.is_change_feed() || (!by_appends && has_row_changes(&table)) {
             Delivery::Feed
         } else if has_column(&table, "_op") && has_column(&table, "_position") {
             Delivery::Changes
@@ -74,7 +74,7 @@ impl Source {
         let extent = match (flow.once, flow.stream) {
             (true, _) => Extent::Live,
             (false, StreamRead::SkipChangeCommits) => Extent::AppendsAlone,
-            (false, StreamRead::Auto | StreamRead::ChangeFeed) => Extent::Appends,
+            (false, StreamRead::Auto | StreamRead::ChangeFeed | StreamRead::Changes { .. }) => Extent::Appends,
         };
         Self { table, delivery, extent, passed_over: Arc::default() }
     }

@@ -92,7 +92,10 @@ pub(crate) fn collect(part: &impl Visit) -> Result<Vec<TableUse>, Error> {
 
 impl TableUse {
     /// What a factor of a FROM clause uses; `None` when it is no table.
-    pub(crate) fn of(factor: &TableFactor) -> Result<Option<Self>, Error> {
+    ///
+    /// # Errors
+    /// For a table function that there is not, and for arguments that cannot be read.
+    pub fn of(factor: &TableFactor) -> Result<Option<Self>, Error> {
         let TableFactor::Table { name, args, version, .. } = factor else { return Ok(None) };
         let parts = parts(name)?;
         match args {

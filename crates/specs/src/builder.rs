@@ -128,7 +128,8 @@ impl KafkaSource {
 impl FileSource {
     /// All files under `path`; relative paths resolve under the base data path.
     pub fn new(path: impl Into<String>, format: FileFormat) -> Self {
-        Self { path: path.into(), format, glob: None, topics: Vec::new(), csv: CsvOptions::default(), settle_seconds: 0 }
+        let csv = CsvOptions::default();
+        Self { path: path.into(), format, glob: None, topics: Vec::new(), csv, settle_seconds: 0, mirrors: false }
     }
 
     /// Only files whose path below the folder matches.

@@ -82,6 +82,10 @@ pub struct FileSource {
     /// A file younger than this many seconds is left for the next run (partial-file guard); default 0: taken when size and time hold still while it is read.
     #[serde(default)]
     pub settle_seconds: u64,
+    /// The table holds what the folder holds: where a file has changed or gone, all files are read again, and one commit replaces the rows.
+    /// Default: what was taken stays, and of a file that has grown only what is new is taken.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mirrors: bool,
 }
 
 /// Topics of a Kafka cluster. Feeds with the same cluster, group and properties are read by one consumer.

@@ -43,11 +43,32 @@ pub enum StreamRead {
     Auto,
     /// By its appends; commits that update or delete rows are passed over and counted.
     SkipChangeCommits,
-    /// By its change feed.
+    /// By its change feed. Where rows are only added, each change is a row.
     ChangeFeed,
+    /// By its change feed, from a version on.
+    Changes {
+        /// The first version.
+        from: u64,
+        /// The last one; none = whatever comes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<u64>,
+    },
 }
 
 impl StreamRead {
+    /// Whether the change feed is asked for.
+    pub fn is_change_feed(&self) -> bool {
+        matches!(self, Self::ChangeFeed | Self::Changes { .. })
+    }
+
+    /// The version with which the stream ends, where it does.
+    pub fn until(&self) -> Option<u64> {
+        match self {
+            Self::Changes { to, .. } => *to,
+            Self::Auto | Self::SkipChangeCommits | Self::ChangeFeed => None,
+        }
+    }
+
     /// Whether the table says how it is read.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto

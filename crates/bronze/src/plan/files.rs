@@ -23,6 +23,14 @@ pub(crate) fn due(ledger: &Ledger, file: &Listed) -> bool {
     !ledger.seen(file.path_mark(), file.quick())
 }
 
+/// Whether a table that mirrors its folder must be built anew: a file that it was made of has changed, or gone. What is merely new is
+/// added to it.
+pub(crate) fn differs(ledger: &Ledger, files: &[Listed]) -> bool {
+    let there: Vec<&Listed> = files.iter().filter(|file| file.size > 0).collect();
+    let changed = there.iter().any(|file| due(ledger, file) && ledger.knows_path(file.path_mark()));
+    changed || ledger.paths_besides(&there.iter().map(|file| file.path_mark()).collect()) > 0
+}
+
 /// What a file whose content is known is to a table.
 pub(crate) fn decide(ledger: &Ledger, file: &Listed, identity: &Identity) -> Decision {
     if !due(ledger, file) {

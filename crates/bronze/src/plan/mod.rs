@@ -11,7 +11,7 @@ mod groups;
 mod partitions;
 mod topics;
 
-pub(crate) use files::{Decision, Fill, check_header, decide, due};
+pub(crate) use files::{Decision, Fill, check_header, decide, differs, due};
 pub use groups::read_together;
 pub(crate) use groups::{FileGroup, Group, check, groups};
 pub(crate) use partitions::{Range, Start, start};

@@ -343,3 +343,40 @@ fn the_law_of_full_refreshes_is_broken_where_positions_are_outside_the_commit() 
         .within(Duration::from_secs(20))
         .is_broken(&prop::collection::vec(step(), 1..12), |tried, _| try_steps(tried, controls));
 }
+
+/// A table that mirrors its folder.
+fn mirror(path: &str) -> [SourceFeed; 1] {
+    [feed(json!({
+        "name": "a", "table": "bronze.a", "decode": "json",
+        "source": {"files": {"path": path, "format": "jsonl", "mirrors": true}},
+        "columns": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}],
+    }))]
+}
+
+#[tokio::test]
+async fn a_table_that_mirrors_its_folder_holds_what_the_folder_holds_after_every_run() {
+    let world = World::new();
+    let feeds = mirror("in");
+    let run = async || world.run_with(&feeds, &world.options()).await.remove(0);
+    world.drop_file("in/1.jsonl", lines([1])).await;
+    world.drop_file("in/2.jsonl", lines([2])).await;
+    assert_eq!((run().await.mode.as_str(), ids(&world, "bronze.a").await), ("append", vec![1, 2]));
+    world.drop_file("in/3.jsonl", lines([3])).await;
+    let report = run().await;
+    assert_eq!((report.rows_out, report.rows_deleted, report.mode.as_str()), (1, 0, "append"), "what is merely new is added");
+    world.drop_file("in/2.jsonl", lines([2, 4])).await;
+    let report = run().await;
+    assert_eq!((report.error, report.rows_out, report.rows_deleted, report.commits), (None, 4, 3, 1));
+    assert_eq!(report.reason, "files of its folder have changed or gone");
+    world.data_store.inner().delete(&Path::from("drops/in/1.jsonl")).await.unwrap();
+    assert_eq!(run().await.error, None);
+    assert_eq!(ids(&world, "bronze.a").await, [2, 3, 4]);
+    let versions = world.versions().await;
+    assert_eq!(run().await.status, Status::NothingNew);
+    assert_eq!(world.versions().await, versions, "a folder that holds still costs a look");
+    world.drop_file("in/2.jsonl", "").await;
+    run().await;
+    world.drop_file("in/1.jsonl", lines([1])).await;
+    run().await;
+    assert_eq!(ids(&world, "bronze.a").await, [1, 3]);
+}

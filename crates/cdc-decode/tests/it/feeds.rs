@@ -13,6 +13,7 @@ pub fn feed(decode: Decode, columns: Vec<Column>) -> SourceFeed {
         topics: Vec::new(),
         csv: CsvOptions::default(),
         settle_seconds: 0,
+        mirrors: false,
     };
     let mut feed = SourceFeed::new("feed", TableName::new("bronze", "feed"), Source::Files(source));
     feed.decode = decode;

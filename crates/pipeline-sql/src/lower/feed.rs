@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use tributary_fault::nearest;
 use tributary_specs::{
-    CsvOptions, Decode, Encoding, FileFormat, FileSource, KafkaSource, KafkaStart, Place, ReplicaIdentity, SchemaPolicy, SourceFeed,
-    TableName,
+    CsvOptions, Decode, Encoding, FileFormat, FileSource, KafkaSource, KafkaStart, Place, ReplicaIdentity, SchemaPolicy, Source,
+    SourceFeed, TableName,
 };
 
 use super::properties::{Said, list};
@@ -116,6 +116,15 @@ impl Lowering<'_> {
         let message = format!("what {} reads is kept in the table {table}, from which it is made", definition.name);
         self.report.notice(place.clone(), "extra_table", message);
         self.add_feed(feed, Origin { of: definition.name.to_string(), place: place.clone(), ..Origin::default() }, place.clone());
+        Some(table)
+    }
+
+    /// A feed of its own that mirrors a folder, for a view of its files.
+    pub(super) fn folder(&mut self, definition: &Definition, call: &Call, place: &Place) -> Option<TableName> {
+        let table = self.own_feed(definition, call, place, None)?;
+        if let Some(Source::Files(files)) = self.out.pipeline.feeds.last_mut().map(|feed| &mut feed.source) {
+            files.mirrors = true;
+        }
         Some(table)
     }
 

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use tributary_specs::{Expectation, ExpectationAction, StreamRead, TableName};
+use tributary_specs::{Decode, Expectation, ExpectationAction, StreamRead, TableName};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
 use crate::error::Error;
 use crate::parsed::{Definition, Placed, quoted};
-use crate::query::Query;
+use crate::query::{Metadata, Query};
 use crate::woven::Woven;
 
 /// Bytes of a query at most, views put in.
@@ -30,6 +30,8 @@ pub(super) struct Rendered {
     pub(super) stream: Option<TableName>,
     /// How that table is read.
     pub(super) stream_read: StreamRead,
+    /// A table of which changes are read that are not new ones of the stream.
+    pub(super) changes_of: Option<TableName>,
     /// Whether a view stands in the text.
     pub(super) has_view: bool,
     /// Views around the text that is being made.
@@ -72,11 +74,19 @@ impl Lowering<'_> {
         if !query.stream_read.is_auto() {
             out.stream_read = query.stream_read;
         }
-        for (range, field) in &query.shape.metadata {
-            edits.push((range.clone(), in_place(range.start, &self.metadata(field, query, of)?)));
+        for metadata in &query.shape.metadata {
+            let range = metadata.range.clone();
+            edits.push((range.clone(), in_place(range.start, &self.metadata(metadata, query, of)?)));
         }
+        let batch = !in_stream && !query.reads.iter().any(is_stream);
         for (number, read) in query.reads.iter().enumerate() {
             let streams = is_stream(read) || (in_stream && number == 0);
+            if let (Some(table), Some(_), true) = (feed, &read.call, batch) {
+                out.reads.push(table.clone());
+                let rows = self.rows_of_files(table, read, query);
+                edits.push((read.range.clone(), in_place(read.range.start, &rows)));
+                continue;
+            }
             if read.call.is_some() {
                 let Some(table) = feed.filter(|_| streams) else {
                     let function = read.call.as_ref().map(|call| call.function.clone()).unwrap_or_default();
@@ -94,6 +104,12 @@ impl Lowering<'_> {
                 Meaning::Dataset(at) => {
                     let defined = self.defined;
                     let dataset = defined.datasets.get(at)?;
+                    if let (Some(_), crate::parsed::Kind::View) = (&read.changes, dataset.kind) {
+                        let what = format!("table_changes of the view {}", dataset.name);
+                        let instead = Some("the changes of the table that it reads".to_owned());
+                        self.report.fault(&read.place, &Error::NotExecuted { of: of.to_owned(), what, instead });
+                        return None;
+                    }
                     if let Some(view) = dataset.query.as_ref().filter(|_| dataset.kind == crate::parsed::Kind::View) {
                         out.has_view = true;
                         let inner = self.view_text(dataset, view, of, streams, out)?;
@@ -153,14 +169,34 @@ impl Lowering<'_> {
         Some(kept)
     }
 
-    /// What a field of `_metadata` is called in a feed's table.
-    fn metadata(&mut self, field: &str, query: &Query, of: &str) -> Option<String> {
-        if field == "file_path" {
-            return Some("_file".to_owned());
-        }
-        let instead = Some("_metadata.file_path, which is the column _file".to_owned());
-        self.report.fault(&query.place, &Error::NotExecuted { of: of.to_owned(), what: format!("_metadata.{field}"), instead });
-        None
+    /// The rows of a feed's table as `read_files` gives them to a view: what tells where a row is from stays out, but for what the query
+    /// asks of it.
+    fn rows_of_files(&self, table: &TableName, read: &crate::query::Read, query: &Query) -> String {
+        let decode = self.out.pipeline.feeds.iter().find(|feed| feed.table == *table).map(|feed| feed.decode);
+        let asked = |column: &str| column == "_rescued_data" || (column == "_file" && !query.shape.metadata.is_empty());
+        let technical = decode.filter(|decode| *decode != Decode::Raw).map(Decode::metadata_columns).unwrap_or_default();
+        let left_out: Vec<&str> = technical.iter().copied().filter(|column| !asked(column)).collect();
+        let rows = match left_out.is_empty() {
+            true => format!("SELECT * FROM {table}"),
+            false => format!("SELECT * EXCEPT ({}) FROM {table}", left_out.join(", ")),
+        };
+        let alias = if read.aliased { "" } else { " AS files" };
+        format!("({rows}){alias}")
+    }
+
+    /// What a field of `_metadata` is in a feed's table.
+    fn metadata(&mut self, metadata: &Metadata, query: &Query, of: &str) -> Option<String> {
+        let field = metadata.field.as_str();
+        let text = match field {
+            "file_path" => "_file",
+            "file_name" => "substring_index(_file, '/', -1)",
+            _ => {
+                let instead = Some("_metadata.file_path or _metadata.file_name".to_owned());
+                self.report.fault(&query.place, &Error::NotExecuted { of: of.to_owned(), what: format!("_metadata.{field}"), instead });
+                return None;
+            }
+        };
+        Some(if metadata.names_column { format!("{text} AS {field}") } else { text.to_owned() })
     }
 }
 
@@ -169,7 +205,14 @@ fn named(query: &Query, read: &crate::query::Read, table: TableName, streams: bo
     let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
     let by_name = query.text.get(read.range.clone()).is_some_and(|written| !written.contains('('));
     let mut written = Woven::default();
-    written.put(&table.to_string(), &query.trail, read.range.start);
+    let text = match read.changes.as_ref().filter(|_| !streams) {
+        Some(changes) => changes.call(&table.to_string()),
+        None => table.to_string(),
+    };
+    if read.changes.is_some() && (!streams || !read.streaming) {
+        out.changes_of.get_or_insert_with(|| table.clone());
+    }
+    written.put(&text, &query.trail, read.range.start);
     if streams && out.stream.is_none() {
         out.stream = Some(table.clone());
     }

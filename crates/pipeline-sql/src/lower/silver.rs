@@ -102,6 +102,12 @@ impl Lowering<'_> {
             return None;
         }
         let rendered = self.render(query, &of, feed, writer.once)?;
+        if let Some(table) = &rendered.changes_of {
+            let what = format!("table_changes of {table} without STREAM");
+            let instead = Some("FROM STREAM table_changes(…), or make it a materialized view".to_owned());
+            self.report.fault(&query.place, &Error::NotExecuted { of, what, instead });
+            return None;
+        }
         let sources = rendered.sources();
         let mut texts = TextsOfFlow::new();
         let (select, delete, truncate) = match &writer.action {

@@ -2,6 +2,7 @@
 
 mod designs;
 mod dialect;
+mod functions;
 mod handed;
 mod hostile;
 mod laws;

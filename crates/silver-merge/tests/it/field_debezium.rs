@@ -23,6 +23,7 @@ fn feed(columns: &[(&str, DataType)], keys: &[&str]) -> SourceFeed {
             topics: Vec::new(),
             csv: CsvOptions::default(),
             settle_seconds: 0,
+            mirrors: false,
         }),
         decode: Decode::Debezium,
         columns: columns.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect(),

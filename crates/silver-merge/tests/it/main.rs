@@ -1,6 +1,7 @@
 //! The silver layer against an object store in memory: worked histories, problems from the field, the oracle, crashes and
 //! races. The last line of each proof says how much was tried.
 
+mod anew;
 mod before_images;
 mod change_feed;
 mod continuous;
@@ -18,6 +19,7 @@ mod races;
 mod regression;
 mod rules;
 mod slices;
+mod table_changes;
 mod vectors;
 mod widening;
 mod worked_histories;

@@ -56,8 +56,13 @@ fn check_flow(findings: &mut Findings, path: &Path, flow: &Flow, spec: &SilverSp
     }
 }
 
-/// What is read once is read as it is, whatever its commits did.
+/// What is read once is read as it is, whatever its commits did; a range of versions holds at least one.
 fn check_once(findings: &mut Findings, path: &Path, once: bool, stream: StreamRead) {
+    if let StreamRead::Changes { from, to: Some(to) } = stream
+        && to < from
+    {
+        findings.add(path.field("stream"), Error::Empty { what: "the range of versions" });
+    }
     if once && !stream.is_auto() {
         let (with, why) = ("once".to_owned(), "what is read once is read as it is, whatever its commits did");
         findings.add(path.field("stream"), Error::OptionWithoutEffect { option: "stream", with, why });

@@ -144,8 +144,17 @@ fn source() -> impl Strategy<Value = Source> {
         quote,
         null_text,
     });
-    let files = (text(), format, maybe_text(), texts(), csv, any::<u64>())
-        .prop_map(|(path, format, glob, topics, csv, settle_seconds)| FileSource { path, format, glob, topics, csv, settle_seconds });
+    let files = (text(), format, maybe_text(), texts(), csv, any::<u64>(), any::<bool>()).prop_map(
+        |(path, format, glob, topics, csv, settle_seconds, mirrors)| FileSource {
+            path,
+            format,
+            glob,
+            topics,
+            csv,
+            settle_seconds,
+            mirrors,
+        },
+    );
     prop_oneof![4 => files.prop_map(Source::Files), 1 => text().prop_map(Source::Custom), 2 => kafka().prop_map(Source::Kafka)]
 }
 
@@ -208,7 +217,8 @@ fn policy() -> impl Strategy<Value = MergePolicy> {
 }
 
 fn stream_read() -> impl Strategy<Value = StreamRead> {
-    prop::sample::select(vec![StreamRead::Auto, StreamRead::SkipChangeCommits, StreamRead::ChangeFeed])
+    let changes = (0..9_u64, prop::option::of(9..20_u64)).prop_map(|(from, to)| StreamRead::Changes { from, to });
+    prop_oneof![prop::sample::select(vec![StreamRead::Auto, StreamRead::SkipChangeCommits, StreamRead::ChangeFeed]), changes]
 }
 
 fn flow() -> impl Strategy<Value = Flow> {

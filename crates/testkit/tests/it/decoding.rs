@@ -26,6 +26,7 @@ fn feed(table: &SourceTable, form: EnvelopeForm) -> SourceFeed {
             topics: Vec::new(),
             csv: tributary_specs::CsvOptions::default(),
             settle_seconds: 0,
+            mirrors: false,
         }),
         decode: Decode::Debezium,
         columns: table.columns.iter().map(|spec| declared(&spec.column)).collect(),

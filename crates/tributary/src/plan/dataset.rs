@@ -151,7 +151,12 @@ impl Planning<'_> {
             self.unsure.insert(plan.table.clone());
             plan.inputs.push(PlannedInput { from, positions: look.positions.clone(), ..PlannedInput::default() });
         }
-        if self.builds_anew(dataset) && table.is_some() {
+        let mirrors = look.mirrors && table.is_some();
+        if mirrors {
+            (plan.work, plan.reason) = (PlannedWork::Refreshes, "files of its folder have changed or gone".to_owned());
+            self.replaces(plan, table).await?;
+        }
+        if self.builds_anew(dataset) && table.is_some() && !mirrors {
             (plan.work, plan.reason) = (PlannedWork::Refreshes, ASKED.to_owned());
             self.replaces(plan, table).await?;
             let lost = match look.gone {

@@ -12,7 +12,6 @@
 //! ```
 
 mod alter;
-mod changes;
 mod create;
 mod ddl;
 mod describe;

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
 use tributary_fault::nearest;
 use tributary_lake::Table;
 use tributary_lake::arrow::datatypes::Schema;
-use tributary_lake::datafusion::catalog::TableProvider;
 use tributary_lake::datafusion::datasource::MemTable;
-use tributary_spark_sql::{Missing, Name, Point, Read, Source, TableUse, Tables, choose};
+use tributary_spark_sql::{Missing, Name, Read, Source, TableUse, Tables, choose};
 use tributary_specs::{Column, TableName};
 
-use super::{Error, TextError as Text, changes, information, spaces};
+use super::{Error, TextError as Text, information, spaces};
 use crate::system;
 
 /// The catalogues of one root, and which of them and of their schemas are meant where a name does not say.
@@ -168,7 +166,7 @@ impl Catalogues {
         let mut tables = Tables::default();
         for used in uses {
             let opened = match self.find(&used.parts).await? {
-                Ok(table) => Ok(read(table, &used.read).await?),
+                Ok(table) => Ok(tributary_spark_sql::open(table, &used.read).await?),
                 Err(missing) => match self.made(used).await? {
                     Some(source) => Ok(source),
                     None => Err(missing),
@@ -205,33 +203,4 @@ impl Catalogues {
         let provider = MemTable::try_new(schema, vec![vec![]]).map_err(Error::run)?;
         Ok(Some(Source::new(&catalogue, &table, &used.read, Arc::new(provider))))
     }
-}
-
-async fn read(table: Table, read: &Read) -> Result<Source, Error> {
-    let (catalogue, name) = (table.lake().options().catalogue.clone(), table.name().clone());
-    let provider: Arc<dyn TableProvider> = match read {
-        Read::Latest => table.provider().await?,
-        Read::At(Point::Version(version)) => table.at_version(*version).await?.provider().await?,
-        Read::At(Point::Instant(instant)) => table.at_timestamp(*instant).await?.provider().await?,
-        Read::Changes(from, to) => {
-            let from = match from {
-                Point::Version(version) => *version,
-                Point::Instant(instant) => first_at_or_after(&table, *instant).await?,
-            };
-            let to = match to {
-                Some(Point::Version(version)) => *version,
-                Some(Point::Instant(instant)) => table.at_timestamp(*instant).await?.version(),
-                None => table.version(),
-            };
-            changes::provider(table, from, to).await?
-        }
-    };
-    Ok(Source::new(&catalogue, &name, read, provider))
-}
-
-/// The first version committed at the instant or later; the one after the latest when there is none.
-async fn first_at_or_after(table: &Table, instant: DateTime<Utc>) -> Result<u64, Error> {
-    let history = table.history(None).await?;
-    let first = history.iter().filter(|entry| entry.timestamp >= instant).map(|entry| entry.version).min();
-    Ok(first.unwrap_or_else(|| table.version() + 1))
 }
