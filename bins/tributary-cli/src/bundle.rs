@@ -17,6 +17,9 @@ use crate::{opened, portability, queries, start};
 /// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
 const NOT_RUN: &str = "BU0043";
 
+/// The pipeline of a command that says nothing.
+const DEFAULT_PIPELINE: &str = "pipeline.yml";
+
 /// What the command line and the environment say of bundles.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
@@ -34,6 +37,8 @@ pub struct Given {
     portability: bool,
     /// The bundle around the working folder.
     around: Option<PathBuf>,
+    /// Whether nothing beside a settings file says which pipeline is meant: no flag, no variable, no file of the default's name.
+    names_none: bool,
 }
 
 impl Given {
@@ -59,6 +64,9 @@ impl Given {
             accept_unprotected: matches.try_get_one("accept-unprotected").ok().flatten().copied().unwrap_or_default(),
             portability: matches.try_get_one("portability").ok().flatten().copied().unwrap_or_default(),
             around: around(&inputs.folder),
+            names_none: matches.try_get_raw("pipeline").ok().flatten().is_none()
+                && inputs.variable("TRIBUTARY_PIPELINE").is_none()
+                && !inputs.folder.join(DEFAULT_PIPELINE).is_file(),
         }
     }
 
@@ -73,7 +81,7 @@ impl Given {
             Program::Validate => !self.paths.is_empty() || (self.around.is_some() && self.pipelines.is_empty()),
             Program::Job => self.around.is_some(),
             Program::Run | Program::Plan | Program::Graph | Program::Setup | Program::Ddl | Program::Doctor | Program::Requeue => {
-                self.around.is_some() && matches!(self.pipelines.as_slice(), [one] if is_key(one))
+                self.around.is_some() && (self.names_none || matches!(self.pipelines.as_slice(), [one] if is_key(one)))
             }
             _ => false,
         }
@@ -152,7 +160,7 @@ fn around(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Whether `--pipeline` is the key of a pipeline and no file.
-fn is_key(path: &Path) -> bool {
+pub fn is_key(path: &Path) -> bool {
     path.components().count() == 1 && path.extension().is_none() && !path.is_file()
 }
 
@@ -253,6 +261,14 @@ pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
         if has_it || !key.is_dir() {
             return of_read(&read, &key.to_string_lossy(), loaded, given);
         }
+    }
+    if let (Some(around), Origin::Default, true) = (&given.around, loaded.origin("pipeline"), given.names_none) {
+        let read = load_with(around, &given.options(settings));
+        let keys: Vec<String> = read.bundle.pipelines.keys().cloned().collect();
+        return match keys.is_empty() && !read.is_sound() {
+            true => Err(faults(&read)),
+            false => Err(Error::WhichPipeline { folder: around.clone(), keys, command: loaded.program.command() }.into()),
+        };
     }
     let is_of_sql = |path: &PathBuf| path.is_dir() || is_sql(path);
     let (sql, yaml): (Vec<&PathBuf>, Vec<&PathBuf>) = settings.pipeline.iter().partition(|path| is_of_sql(path));

@@ -10,6 +10,7 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::Voice;
 use crate::metrics::{Observer, Server};
+use crate::next::Places;
 use crate::openlineage::Sinks;
 use crate::run_report::RunOutcome;
 use crate::{bundle, next, opened, plan, progress, signals, start};
@@ -21,7 +22,7 @@ pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let outcome = match attempt(loaded, matches, given, voice) {
         Ok(Done::Checked(what)) => return start::print(&what),
         Ok(Done::Ran(mut report)) => {
-            next::in_report(&mut report, matches);
+            next::in_report(&mut report, &Places::of(matches));
             RunOutcome::Ran(report)
         }
         Err(failure) => RunOutcome::Failed(failure),
@@ -69,7 +70,7 @@ fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -
         progress::listening(voice, server.address());
         options.progress = progress::both(observer, options.progress);
     }
-    options.progress = next::in_events(options.progress, matches);
+    options.progress = next::in_events(options.progress, &Places::of(matches));
     signals::end_with(&options.cancel)?;
     start::block_on(async {
         if let Some(plan) = &plan {
@@ -100,6 +101,7 @@ pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Re
         full_refresh: only(&settings.full_refresh, pipeline)?,
         full_refresh_all: settings.full_refresh_all,
         accept_shorter_history: settings.accept_shorter_history,
+        skip_change_commits: settings.skip_change_commits,
         mode,
         as_of: settings.as_of,
         base_data_path,

@@ -104,8 +104,8 @@ fn with_loaded(program: Program, matches: &ArgMatches, loaded: Result<Loaded, Re
         return print(&loaded.print_config());
     }
     logging::install(&loaded.settings)?;
-    let outcome = act(&loaded)
-        .map_err(|failure| Failure { next: failure.next.as_deref().map(|next| next::at_the_same_places(next, matches)), ..failure });
+    let placed = |next: &str| next::at_the_same_places(next, &next::Places::of(matches));
+    let outcome = act(&loaded).map_err(|failure| Failure { next: failure.next.as_deref().map(placed), ..failure });
     match outcome {
         Err(failure) if voice == Voice::Json && program.moves_data() => {
             eprintln!("{}", failure.json());

@@ -223,6 +223,15 @@ settings! {
         programs: Program::DATASETS,
     }
 
+    /// Let streams pass over commits that updated or deleted rows of a table that they read by its appends, for this run: what they
+    /// took up of those rows stays, and the report counts the commits.
+    skip_change_commits: bool = {
+        default: Some("false"),
+        reach: Reach::CommandLine,
+        group: Group::Selection,
+        programs: Program::DATASETS,
+    }
+
     /// Most files of one batch of a file feed.
     max_files_per_trigger: NonZeroU64 = {
         default: Some("1000"),

@@ -15,13 +15,18 @@ pub(crate) struct Imprint {
 }
 
 impl Imprint {
+    /// Whether the table has another text than its next commit of rows would leave, or none.
+    pub fn is_new_to(&self, table: &Table) -> bool {
+        self.texts.get(table.name()).is_some_and(|text| table.state().domains.get(&self.domain) != Some(text))
+    }
+
     /// The commit with the text of its table, where it changes rows or positions and the table has another text or none.
     pub fn on(&self, table: &Table, mut commit: Commit) -> Commit {
         let moves = match commit.operation {
             Operation::Write | Operation::Merge | Operation::Overwrite => !commit.adds.is_empty() || !commit.progress.is_empty(),
             Operation::Optimize | Operation::Restore | Operation::Alter => false,
         };
-        if let Some(text) = self.texts.get(table.name()).filter(|text| moves && table.state().domains.get(&self.domain) != Some(text)) {
+        if let Some(text) = self.texts.get(table.name()).filter(|_| moves && self.is_new_to(table)) {
             commit.domains.insert(self.domain.clone(), Some(text.clone()));
         }
         commit

@@ -418,6 +418,11 @@ impl Table {
         history::read(self.log(), self.version(), limit).await
     }
 
+    /// Whether the next commit of rows would leave another text than the table has: see [`Lake::leaving`].
+    pub fn gets_another_text(&self) -> bool {
+        self.lake().imprint().is_some_and(|imprint| imprint.is_new_to(self))
+    }
+
     /// One commit. A blind append that lost a race is tried again on top of the winner; everything else follows
     /// [`crate::Reads`]. See [`CommitOutcome`].
     ///

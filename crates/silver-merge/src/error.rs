@@ -476,7 +476,7 @@ impl Fault for Error {
             | Self::TextSequence { table, .. } => Some(format!("tributary run --only {table}")),
             Self::SourceChanged { table, .. } => Some(format!("tributary run --full-refresh {table}")),
             Self::FlowUnknown { table, .. } => Some(format!("tributary show history {table}")),
-            Self::HistoryShorter { source_table, .. } => Some(format!("tributary show history {source_table}")),
+            Self::HistoryShorter { table, .. } => Some(format!("tributary run --full-refresh {table} --accept-shorter-history")),
             Self::Kernel { .. } => None,
         }
     }

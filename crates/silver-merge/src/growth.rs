@@ -36,6 +36,11 @@ pub(crate) fn ordered_alike(policy: GrowthPolicy, table: &DataType, query: &Data
     grown(policy, table, query).filter(|grown| !becomes_text(table, grown))
 }
 
+/// Whether a table whose rows are ordered by a sequence of one type goes on with one of another: all of them in one order.
+pub fn sequence_goes_on(policy: GrowthPolicy, table: &DataType, query: &DataType) -> bool {
+    ordered_alike(policy, table, query).is_some()
+}
+
 fn becomes_text(table: &DataType, grown: &DataType) -> bool {
     match (table, grown) {
         (DataType::Struct(have), DataType::Struct(after)) => {

@@ -66,6 +66,7 @@ mod writes;
 
 pub use error::{Error, Result};
 pub use flow::consumed;
+pub use growth::sequence_goes_on;
 pub use look::{FlowLook, look};
 pub use options::{Build, Options};
 pub use run::{run, table_spec};

@@ -39,6 +39,8 @@ pub struct Options {
     pub full_refresh: bool,
     /// A full refresh goes on where the source no longer has all that the table was made of.
     pub accept_shorter_history: bool,
+    /// A flow that reads its source by its appends passes over commits that updated or deleted rows there, as one that is declared so.
+    pub skip_change_commits: bool,
     /// Kept with quarantined rows, so that they lead to the run that found them.
     pub run_id: String,
     /// Told now and then how many rows of the source have been read since the attempt began.
@@ -59,6 +61,7 @@ impl Default for Options {
             build: None,
             full_refresh: false,
             accept_shorter_history: false,
+            skip_change_commits: false,
             run_id: String::new(),
             progress: None,
             cancel: CancellationToken::new(),

@@ -212,6 +212,19 @@ impl Planned {
 }
 
 impl FlowRun<'_> {
+    /// A definition that can no longer be carried out is told though nothing is new. It is planned only where it is another than the one
+    /// that the table was last written with: a dataset that stays as it is costs nothing here.
+    async fn ensure_carried_out(self, source: Option<Table>, existing: Option<&Table>) -> Result<()> {
+        let Some((source, existing)) = source.zip(existing.filter(|table| table.gets_another_text())) else { return Ok(()) };
+        let is_new = is_new(&source);
+        match Planned::new(self, &Source::new(source, self.spec), Some(existing)).await {
+            // as of what is not there yet, and of what only first rows can tell
+            Ok(_) | Err(Error::NoSource { .. }) => Ok(()),
+            Err(error) if is_new && error.is_of_unknown_column() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether rows of any flow's source have a position, for all flows of a table are in one order.
     async fn have_positions(&self, source: &Source) -> Result<Option<bool>> {
         let mut known = source.has_positions().await?;
@@ -253,16 +266,18 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     let position = place.position().filter(|_| !replaces);
     let reach = Reach::default();
     let mut attempt = Attempt { lake, spec, options, existing, replaces, place, positions, reach, quarantine, source_identity, started };
+    let source = open(lake, name).await?;
     if let Some(version) = position.filter(|_| spec.once) {
+        run.ensure_carried_out(source, attempt.existing.as_ref()).await?;
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("it has run once, over version {version} of `{name}`")))));
     }
-    let Some(source) = open(lake, name).await? else {
+    let Some(source) = source else {
         if position.is_some() || replaces {
             return Err(Error::NoSource { table: spec.table.clone(), source_table: Box::new(name.clone()) });
         }
         return Ok(Ended::Report(Box::new(attempt.nothing_new(&format!("its source `{name}` does not exist yet")))));
     };
-    let source = Source::new(source, spec);
+    let source = Source::new(source, spec).passing_over_changes(options.skip_change_commits && !replaces);
     let latest = source.table.version();
     let made_again = attempt.source_identity.is_not(&source.table);
     if let Some(position) = position.filter(|position| made_again || *position > latest as i64) {
@@ -273,6 +288,7 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
     let start = Start { position, quarantined, replaces };
     let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {
+        run.ensure_carried_out(Some(source.table), attempt.existing.as_ref()).await?;
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
     };
     attempt.reach = reach;

@@ -79,6 +79,15 @@ impl Source {
         Self { table, delivery, extent, passed_over: Arc::default() }
     }
 
+    /// The same source, read past commits that updated or deleted rows where it is read by its appends.
+    #[must_use]
+    pub fn passing_over_changes(mut self, passes_over: bool) -> Self {
+        if passes_over && self.delivery != Delivery::Feed && self.extent == Extent::Appends {
+            self.extent = Extent::AppendsAlone;
+        }
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &TableName {
         self.table.name()

@@ -21,6 +21,8 @@ pub(crate) struct Foreseen {
     pub unknown: Option<String>,
     /// What would stop it.
     pub error: Option<Error>,
+    /// What would stop it unless new rows of a source bring the column that it misses.
+    pub missed: Option<Error>,
     /// Whether columns of its table may get wider types.
     widens: bool,
 }
@@ -112,6 +114,7 @@ impl Work<'_> {
         let table = self.lake.inner().table(&dataset.table).await?;
         let sources = self.pipeline.sources_of(dataset.layer, dataset.index);
         let missing = sources.iter().find_map(|source| self.unknown.get(*source).cloned());
+        let mut missed = None;
         let (declared, unknown, error) = match missing {
             Some(why) => (None, Some(why), None),
             None => match self.shadow.declaration(self.pipeline, &dataset, table.as_ref()).await {
@@ -119,7 +122,9 @@ impl Work<'_> {
                 Ok(None) => (None, Some(format!("only first rows tell the columns of `{}`", dataset.table)), None),
                 Err(error) => match missed_column(&error) {
                     Some((column, None)) if self.reads_growing(&sources) => {
-                        (None, Some(format!("no feed declares `{column}`, which messages may bring")), None)
+                        let why = format!("no feed declares `{column}`, which messages may bring");
+                        missed = Some(error);
+                        (None, Some(why), None)
                     }
                     _ => (None, None, Some(error)),
                 },
@@ -129,7 +134,7 @@ impl Work<'_> {
             self.growing.insert(dataset.table.folded());
         }
         let widens = self.widens(&dataset);
-        let foreseen = Foreseen { dataset, table, declared, unknown, error, widens };
+        let foreseen = Foreseen { dataset, table, declared, unknown, error, missed, widens };
         let name = foreseen.dataset.table.clone();
         match (&foreseen.declared, &foreseen.table) {
             (None, None) => {

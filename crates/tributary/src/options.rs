@@ -89,6 +89,9 @@ pub struct RunOptions {
     pub full_refresh: Vec<TableName>,
     /// A full refresh goes on where a source no longer has all that the table was made of: what it has no more is lost.
     pub accept_shorter_history: bool,
+    /// Streams pass over commits that updated or deleted rows of a table that they read by its appends, though their flows are not
+    /// declared so. What they took up of those rows stays; the report counts the commits.
+    pub skip_change_commits: bool,
     /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
     pub full_refresh_all: bool,
     /// Tables are written on which masks or row filters are recorded, though nothing enforces those; every report names them.
@@ -174,6 +177,7 @@ impl Default for RunOptions {
             full_refresh: Vec::new(),
             full_refresh_all: false,
             accept_shorter_history: false,
+            skip_change_commits: false,
             accept_unprotected: false,
             mode: Mode::Drain,
             memory_limit: None,

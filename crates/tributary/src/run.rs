@@ -10,6 +10,7 @@ mod requeue;
 mod schedule;
 mod stream;
 mod totals;
+mod way_out;
 mod work;
 
 use std::collections::BTreeSet;

@@ -44,7 +44,7 @@ impl Finding {
     /// The same with its next command at the places that `matches` name.
     pub fn at(mut self, matches: &ArgMatches) -> Self {
         if let Err(Failure { next: Some(next), .. }) = &mut self.outcome {
-            *next = next::at_the_same_places(next, matches);
+            *next = next::at_the_same_places(next, &next::Places::of(matches));
         }
         self
     }

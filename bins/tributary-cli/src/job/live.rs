@@ -22,7 +22,8 @@ use super::{parameters, statements};
 use crate::bundle::{self, Opened};
 use crate::failure::{Error, Failure};
 use crate::logging::Voice;
-use crate::{opened, progress, run};
+use crate::next::Places;
+use crate::{next, opened, progress, run};
 
 /// One run of a job.
 pub struct Live<'a> {
@@ -65,9 +66,9 @@ impl Host for Live<'_> {
     }
 
     fn attempt<'b>(&'b self, attempt: Attempt<'b>) -> BoxFuture<'b, Ended> {
-        self.act(attempt)
-            .map(|done| done.unwrap_or_else(|failure| Ended::failed(failure.exit_code, format!("{} {}", failure.code, failure.message))))
-            .boxed()
+        let (task, run_id) = (attempt.task, attempt.run_id.clone());
+        let failed = move |failure: Failure| Ended::failed(failure.exit_code, next::as_message(&failure, &self.places(task, &run_id)));
+        self.act(attempt).map(|done| done.unwrap_or_else(failed)).boxed()
     }
 
     fn begins(&self, attempt: &Attempt<'_>) {
@@ -165,6 +166,13 @@ impl Live<'_> {
         }
     }
 
+    /// Where the work of a task looked, for what is to be typed next.
+    fn places(&self, task: &Task, run_id: &str) -> Places {
+        let Action::Pipeline { pipeline: Target::Resource(key), .. } = &task.action else { return Places::of(self.session.matches) };
+        let parameters = self.recorded().parameters.get(run_id).cloned().unwrap_or_default();
+        Places::of_task(self.session.matches, key, &parameters)
+    }
+
     /// The task's parameters and over them the job's.
     fn pushed_down(&self, mut parameters: BTreeMap<String, String>, attempt: &Attempt<'_>) -> BTreeMap<String, String> {
         parameters.extend(self.parameters.clone());
@@ -197,11 +205,13 @@ impl Live<'_> {
         options.full_refresh = selected(full_refresh_selection)?;
         options.full_refresh_all = *full_refresh;
         options.cancel = attempt.cancel.clone();
-        options.progress = progress::sink(lines(Voice::of(&settings)), false);
+        let places = self.places(attempt.task, &attempt.run_id);
+        options.progress = next::in_events(progress::sink(lines(Voice::of(&settings)), false), &places);
         let lake = opened::lake(&settings)?;
         let started = self.now();
         let report = tokio::spawn(async move { lake.run(&pipeline, options).await }).await;
-        let report = report.map_err(|_| bug("the pipeline's run broke off"))??;
+        let mut report = report.map_err(|_| bug("the pipeline's run broke off"))??;
+        next::in_report(&mut report, &places);
         self.say_not_done(attempt, progress::not_done(&report));
         let ended = of_report(&report);
         self.recorded().updates.push(PipelineUpdate {

@@ -48,7 +48,7 @@ pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
         return start::print(&format!("job `{}` is sound: tasks {}; nothing was run\n", job.name, tasks.join(", ")));
     }
     let cancel = CancellationToken::new();
-    let session = Session::new(loaded, given, around, read, Teller::new(Voice::of(&loaded.settings)))?;
+    let session = Session::new(loaded, matches, given, around, read, Teller::new(Voice::of(&loaded.settings)))?;
     signals::end_with(&cancel)?;
     start::block_on(async {
         let done = session.run(Asked { job: &job, parameters, trigger_type: "ONETIME", cancel }).await;

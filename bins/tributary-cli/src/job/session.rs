@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Datelike as _, SecondsFormat, TimeDelta, Timelike as _, Utc};
+use clap::ArgMatches;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Either, select};
 use serde_json::json;
@@ -32,6 +33,7 @@ const QUEUE_MAX: Duration = Duration::from_secs(48 * 3600);
 /// What all runs of one command share.
 pub struct Session<'a> {
     pub loaded: &'a Loaded,
+    pub matches: &'a ArgMatches,
     pub given: &'a Given,
     /// The bundle's folder.
     pub around: PathBuf,
@@ -66,10 +68,17 @@ pub struct Done {
 }
 
 impl<'a> Session<'a> {
-    pub fn new(loaded: &'a Loaded, given: &'a Given, around: PathBuf, read: Read, teller: Teller) -> Result<Self, Failure> {
+    pub fn new(
+        loaded: &'a Loaded,
+        matches: &'a ArgMatches,
+        given: &'a Given,
+        around: PathBuf,
+        read: Read,
+        teller: Teller,
+    ) -> Result<Self, Failure> {
         let lake = opened::lake(&loaded.settings)?;
         let began = (SystemClock.now(), Instant::now());
-        Ok(Self { loaded, given, around, read, lake, teller, began, last_id: AtomicI64::new(0) })
+        Ok(Self { loaded, matches, given, around, read, lake, teller, began, last_id: AtomicI64::new(0) })
     }
 
     /// Milliseconds since 1970; never goes back.

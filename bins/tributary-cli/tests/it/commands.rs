@@ -87,6 +87,12 @@ impl Shop {
         self.says_in("", code, arguments)
     }
 
+    /// What a command exits with, and what it prints.
+    pub fn ends(&self, arguments: &[&str]) -> (i32, String) {
+        let Output { status, stdout, stderr } = self.command("", arguments);
+        (status.code().unwrap(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
+    }
+
     /// The same, typed in a folder below.
     pub fn says_in(&self, folder: &str, code: i32, arguments: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.command(folder, arguments);

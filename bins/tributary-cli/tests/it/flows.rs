@@ -103,3 +103,71 @@ fn flows_into_one_table_are_added_one_after_the_other() {
     shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
     assert_eq!(flows(once), 5, "what runs once does not run again");
 }
+
+/// Types the next command of what a command says, and so on, until one goes through; none is told twice.
+fn follow(shop: &Shop, first: &str) -> Vec<String> {
+    let mut typed = vec![first.to_owned()];
+    loop {
+        let words: Vec<&str> = typed.last().unwrap().split(' ').skip(1).collect();
+        let (code, said) = shop.ends(&words);
+        if code == 0 {
+            return typed.split_off(1);
+        }
+        let said = said.replace("\"next\":\"", "next: ");
+        let next = said.split_once("next: ").unwrap_or_else(|| panic!("{said}")).1;
+        let next = next.split(['\n', ')', '"']).next().unwrap().to_owned();
+        assert!(!typed.contains(&next), "in a circle: {typed:?}, {next}");
+        typed.push(next);
+    }
+}
+
+const READER: &str = "
+name: reader
+external: [raw.events]
+silver:
+  - table: silver.events
+    sources: [raw.events]
+    keys: [id]
+    sequence_by: [seq]
+    properties: {pipelines.reset.allowed: ALLOWED}
+";
+
+#[test]
+fn what_is_said_next_of_a_stream_whose_source_was_changed_leads_out_protected_or_not() {
+    for allowed in [true, false] {
+        let shop = Shop::new();
+        shop.write("pipeline.yml", &READER.replace("ALLOWED", &allowed.to_string()));
+        shop.says(0, &["sql", "CREATE SCHEMA raw; CREATE TABLE raw.events (id BIGINT, seq BIGINT)"]);
+        shop.says(0, &["sql", "INSERT INTO raw.events VALUES (1, 1), (2, 1)"]);
+        shop.says(0, &["run"]);
+        shop.says(0, &["sql", "DELETE FROM raw.events WHERE id = 1; INSERT INTO raw.events VALUES (3, 1)"]);
+        let rows = || shop.says(0, &["sql", "SELECT id FROM silver.events ORDER BY id", "-o", "csv"]);
+        let failed = shop.says(2, &["run", "--log-format", "text"]);
+        assert!(failed.contains("SM0023"), "{failed}");
+        let ways = follow(&shop, "tributary run");
+        match allowed {
+            true => assert_eq!(
+                (ways.join("; "), rows().as_str()),
+                (
+                    "tributary run --full-refresh silver.events; tributary run --full-refresh silver.events --accept-shorter-history"
+                        .to_owned(),
+                    "id\n2\n3\n"
+                )
+            ),
+            false => assert_eq!(
+                (ways.join("; "), rows().as_str()),
+                ("tributary run --only silver.events --skip-change-commits".to_owned(), "id\n1\n2\n3\n")
+            ),
+        }
+        shop.says(0, &["run"]);
+        if !allowed {
+            shop.says(0, &["sql", "DELETE FROM raw.events WHERE id = 2; INSERT INTO raw.events VALUES (4, 1)"]);
+            let ways = follow(&shop, "tributary run --full-refresh silver.events");
+            assert_eq!(ways, ["tributary run --only silver.events", "tributary run --only silver.events --skip-change-commits"]);
+            shop.write("pipeline.yml", &READER.replace("ALLOWED", "false").replace("keys: [id]", "keys: [seq]"));
+            let said = shop.says(2, &["run", "--log-format", "text"]);
+            assert!(said.contains("SM0011") && said.contains("tributary plan --only silver.events"), "{said}");
+            assert!(shop.says(2, &["plan", "--only", "silver.events"]).contains("keys: [\"id\"] -> [\"seq\"]"));
+        }
+    }
+}

@@ -145,6 +145,27 @@ fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
 }
 
 #[test]
+fn what_a_failed_task_says_next_is_typed_as_it_stands() {
+    let shop = shop(&format!(
+        "parameters: [{{name: day, default: monday}}]\ntasks: [{{task_key: refresh, {REFRESH}}}, {{task_key: count, sql_task: {{warehouse_id: w, file: {{path: count.sql}}}}}}]"
+    ));
+    shop.write("count.sql", "select nothing from gold.nowhere");
+    shop.write("shop.sql", &format!("{SQL}CREATE OR REFRESH STREAMING TABLE silver.orders;\nCREATE FLOW o AS AUTO CDC INTO silver.orders FROM STREAM(bronze.orders) KEYS (id) SEQUENCE BY seq;\n"));
+    shop.says(2, &["job", "run", "nightly", "-w", "lake"]);
+    let text = std::fs::read_to_string(shop.path("shop.sql")).unwrap();
+    shop.write("shop.sql", &text.replace("KEYS (id)", "KEYS (id, status)"));
+    let said = shop.says(2, &["job", "run", "nightly", "-w", "lake", "--target", "default"]);
+    let next = "tributary run --full-refresh silver.orders --warehouse lake --pipeline retail --target default --conf day=monday";
+    assert_eq!(said.matches(next).count(), 3, "of the dataset, of its task, of the job: {said}");
+    let tables = "tributary show tables --warehouse lake";
+    assert!(said.contains(&format!("(next: {tables})")), "{said}");
+    shop.says(0, &tables.split(' ').skip(1).collect::<Vec<_>>());
+    shop.says(0, &next.split(' ').skip(1).collect::<Vec<_>>());
+    shop.write("count.sql", "select 1");
+    shop.says(0, &["job", "run", "nightly", "-w", "lake"]);
+}
+
+#[test]
 fn a_job_that_was_killed_leaves_no_lock_and_is_known_to_the_next_run() {
     let shop = shop(&format!(
         "tasks:\n  - {{task_key: a, {REFRESH}}}\n  - {{task_key: b, depends_on: [{{task_key: a}}], max_retries: -1, min_retry_interval_millis: 60000, sql_task: {{warehouse_id: w, file: {{path: b.sql}}}}}}"

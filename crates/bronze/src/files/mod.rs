@@ -24,6 +24,6 @@ pub(crate) use csv::{CsvCutter, Dialect, Field, split};
 pub(crate) use identity::{Identified, Identity, identify};
 pub(crate) use kafka::KafkaLine;
 pub(crate) use listing::{Listed, Listing, Pattern, list};
-pub(crate) use piece::CutFault;
+pub(crate) use piece::{CutFault, Piece};
 pub use root::DataRoot;
 pub(crate) use slices::{Broken, CutRules, FileRecord, Slice, Slices};

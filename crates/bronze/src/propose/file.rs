@@ -11,11 +11,16 @@ use tributary_specs::{CsvOptions, FileFormat, FileSource};
 
 use super::{name_of, none, of_records};
 use crate::Result;
-use crate::files::{CsvCutter, Dialect, Field, KafkaLine, split};
+use crate::files::{CsvCutter, Dialect, Field, KafkaLine, Piece, split};
 use crate::headers::lent;
 
 /// No more of a file is looked at.
 const BYTES_MAX: u64 = 64 << 20;
+/// What may stand between the fields of CSV, the most usual first.
+const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
+/// Bytes and records that tell which of them it is.
+const FIRST_BYTES: usize = 1 << 20;
+const FIRST_RECORDS: usize = 100;
 
 /// Feeds for a file's first records, as items of a pipeline's `feeds:`: one, or one a topic of recorded Kafka records. `format`
 /// `None` = told by the file's name and first line. `.gz` is gunzipped.
@@ -71,13 +76,40 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
 }
 
-fn of_csv(name: &str, source: &FileSource, bytes: &[u8], records_max: usize) -> Result<String> {
-    let refused = |reason: &str| none(&source.path, reason);
-    let dialect = Dialect::new(&CsvOptions::default()).map_err(|reason| refused(&reason))?;
+/// The pieces of a CSV text, records and what is none.
+fn pieces(dialect: Dialect, bytes: &[u8]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut cutter = CsvCutter::new(dialect, usize::MAX, 0);
     cutter.push(bytes, &mut pieces);
     cutter.finish(&mut pieces);
+    pieces
+}
+
+/// What stands between the fields: the sign that cuts the header and every one of the first rows into the same number of fields, the
+/// most of them; a comma where none does.
+fn delimiter_of(bytes: &[u8]) -> char {
+    let fields = |sign: char| -> Option<usize> {
+        let dialect = Dialect::new(&CsvOptions { delimiter: sign, ..CsvOptions::default() }).ok()?;
+        let pieces = pieces(dialect, &bytes[..bytes.len().min(FIRST_BYTES)]);
+        // the last one may be cut off
+        let whole = if bytes.len() > FIRST_BYTES { &pieces[..pieces.len().saturating_sub(1)] } else { &pieces[..] };
+        let counts =
+            whole.iter().take(FIRST_RECORDS).map(|piece| Some(split(std::str::from_utf8(&piece.bytes).ok()?, dialect).ok()?.len()));
+        let counts = counts.collect::<Option<Vec<usize>>>()?;
+        let first = counts.first().copied().filter(|count| *count > 1)?;
+        counts.iter().all(|count| *count == first).then_some(first)
+    };
+    let told = DELIMITERS.into_iter().filter_map(|sign| Some((fields(sign)?, sign)));
+    // of several with as many fields it is the first
+    told.rev().max_by_key(|(fields, _)| *fields).map_or(',', |(_, sign)| sign)
+}
+
+fn of_csv(name: &str, source: &FileSource, bytes: &[u8], records_max: usize) -> Result<String> {
+    let refused = |reason: &str| none(&source.path, reason);
+    let mut source = source.clone();
+    source.csv.delimiter = delimiter_of(bytes);
+    let dialect = Dialect::new(&source.csv).map_err(|reason| refused(&reason))?;
+    let pieces = pieces(dialect, bytes);
     let texts = pieces.iter().filter(|piece| piece.fault.is_none()).filter_map(|piece| std::str::from_utf8(&piece.bytes).ok());
     let mut records = texts.map(|text| split(text.trim_start_matches('\u{feff}'), dialect));
     let Some(Ok(header)) = records.next() else { return Err(refused("there is no header line")) };
@@ -87,7 +119,7 @@ fn of_csv(name: &str, source: &FileSource, bytes: &[u8], records_max: usize) -> 
         fields.into_iter().map(text).collect::<Vec<_>>()
     };
     let rows: Vec<_> = records.take(records_max).filter_map(|fields| Some(row(fields.ok()?))).collect();
-    Ok(propose_csv(&header, &rows).to_yaml(name, &format!("bronze.{name}"), &source.clone().into()))
+    Ok(propose_csv(&header, &rows).to_yaml(name, &format!("bronze.{name}"), &source.into()))
 }
 
 /// A recorded record and its headers.
@@ -169,6 +201,26 @@ mod tests {
             text.contains("topics: [shop.public.orders]") && text.contains("keys: [id]") && text.contains("decode: debezium\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_stands_between_fields_is_told_by_the_first_records() {
+        for (text, sign) in [
+            ("a,b\n1,2\n", ','),
+            ("a;b\n1,5;2,5\n", ';'),
+            ("a\tb\n1,5\t2;5\n", '\t'),
+            ("a|b|c\n1|2,3|4\n", '|'),
+            ("a;b,c\n1;2,3\n", ','),
+            ("\"a;b;c\",d\n\"1;2\",3\n", ','),
+            ("a\n1;2\n", ','),
+            ("name\nAnn\n", ','),
+            ("a;b\n1\n", ','),
+            ("", ','),
+        ] {
+            assert_eq!(delimiter_of(text.as_bytes()), sign, "{text:?}");
+        }
+        let text = proposed("sums.csv", b"id;sum\n1;2,5\n2;3,5\n").unwrap();
+        assert!(text.contains("format: csv, csv: { delimiter: \";\" } }") && text.contains("- { name: id, type: long }"), "{text}");
     }
 
     #[test]

@@ -45,7 +45,9 @@ fn source_line(source: &Source) -> String {
             };
             let glob = files.glob.as_ref().map(|glob| format!(", glob: {}", scalar(glob))).unwrap_or_default();
             let topics = if files.topics.is_empty() { String::new() } else { format!(", topics: {}", list(&files.topics)) };
-            format!("files: {{ path: {}, format: {format}{glob}{topics} }}", scalar(&files.path))
+            let sign = files.csv.delimiter;
+            let csv = if sign == ',' { String::new() } else { format!(", csv: {{ delimiter: {} }}", scalar(&sign.to_string())) };
+            format!("files: {{ path: {}, format: {format}{glob}{topics}{csv} }}", scalar(&files.path))
         }
         Source::Kafka(kafka) => {
             let bootstrap = kafka.bootstrap.as_ref().map(|bootstrap| format!(", bootstrap: {}", scalar(bootstrap))).unwrap_or_default();

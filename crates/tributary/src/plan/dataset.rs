@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tributary_lake::{Difference, Table};
-use tributary_specs::{DatasetRef, Layer, Source, TableName, TableSpec};
+use tributary_specs::{DataType, DatasetRef, Layer, Source, TableName, TableSpec};
 
 use super::columns::{self, Policy};
 use super::inputs::{self, Inputs};
@@ -77,6 +77,11 @@ impl Planning<'_> {
             Layer::Silver => self.silver(&mut plan, dataset, table.as_ref()).await?,
             Layer::Gold => self.gold(&mut plan, dataset, table.as_ref()).await?,
         }
+        let sources: Vec<TableName> = self.pipeline.sources_of(dataset.layer, dataset.index).into_iter().cloned().collect();
+        let is_planned = plan.moves() || !plan.definition.is_empty();
+        if let Some(error) = foreseen.missed.as_ref().filter(|_| is_planned && self.moving(&sources).is_empty()) {
+            plan.stops.push(tributary_fault::chain(error));
+        }
         Ok(plan)
     }
 
@@ -114,6 +119,7 @@ impl Planning<'_> {
             match made_with {
                 // what a view was made with decides nothing
                 Some(_) if dataset.layer != Layer::Silver => {}
+                Some(&"tributary.sequence") if self.sequence_goes_on(dataset, &difference) => {}
                 Some(name) if !in_full => plan.stops.push(format!(
                     "its table was made with {} {} and the declaration says {}: --full-refresh {} makes it anew",
                     name.trim_start_matches("tributary."),
@@ -126,6 +132,14 @@ impl Planning<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether another type of its sequence keeps the order of the rows that are there.
+    fn sequence_goes_on(&self, dataset: &DatasetRef, difference: &Difference) -> bool {
+        let of = |side: &Option<String>| side.as_deref().and_then(|side| side.parse::<DataType>().ok());
+        let policy = self.pipeline.spec().silver[dataset.index].schema_policy;
+        let types = of(&difference.found).zip(of(&difference.declared));
+        types.is_some_and(|(found, declared)| tributary_silver_merge::sequence_goes_on(policy, &found, &declared))
     }
 
     async fn feed(&mut self, plan: &mut DatasetPlan, dataset: &DatasetRef, table: Option<&Table>) -> Result<(), Error> {
@@ -206,6 +220,11 @@ impl Planning<'_> {
             self.follow(plan, &streams);
         }
         plan.rows_estimated = rows.filter(|_| !plan.inputs.is_empty());
+        // a source whose columns change has a new version, too
+        if plan.work == PlannedWork::Nothing && !plan.columns.is_empty() && !self.alters(&streams) {
+            plan.rewrites = None;
+            plan.notes.push("its columns change when it next takes up rows: nothing is new".to_owned());
+        }
         let keeps_rows = table.is_some() && !in_full && plan.stops.is_empty();
         if keeps_rows && plan.definition.iter().any(|change| !changes_no_row(&change.part)) {
             plan.notes.push(format!(
@@ -299,6 +318,12 @@ impl Planning<'_> {
             }
         };
         (plan.work, plan.reason) = (PlannedWork::Follows, format!("{writes} {}, which it reads", named(&moving)));
+    }
+
+    /// Whether the same run changes columns of any of the sources.
+    fn alters(&self, sources: &[TableName]) -> bool {
+        let altered = |name: &TableName| self.before.iter().any(|plan| !plan.columns.is_empty() && plan.table.same_without_case(name));
+        sources.iter().any(altered)
     }
 
     /// Those of the sources that the same run writes.

@@ -10,6 +10,7 @@ use tributary_bronze::KafkaMode;
 use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
+use super::way_out::next_command;
 use crate::lineage::Watch;
 use crate::report::{Finished, millis};
 use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
@@ -101,11 +102,11 @@ impl Run {
             }
             Work::Silver(index) => {
                 let spec = &spec.silver[*index];
-                vec![self.in_turn(&spec.table, self.silver(spec)).await]
+                vec![self.in_turn(&spec.table, &spec.properties, self.silver(spec)).await]
             }
             Work::Gold(index) => {
                 let spec = &spec.gold[*index];
-                vec![self.in_turn(&spec.table, self.gold(spec)).await]
+                vec![self.in_turn(&spec.table, &spec.properties, self.gold(spec)).await]
             }
         };
         for report in &reports {
@@ -149,7 +150,12 @@ impl Run {
     }
 
     /// Brings a silver or gold dataset up to date when it is its turn.
-    async fn in_turn<E: Into<Error>>(&self, table: &TableName, work: impl Future<Output = Result<DatasetReport, E>>) -> DatasetReport {
+    async fn in_turn<E: Into<Error>>(
+        &self,
+        table: &TableName,
+        properties: &BTreeMap<String, String>,
+        work: impl Future<Output = Result<DatasetReport, E>>,
+    ) -> DatasetReport {
         let _turn = self.tables.acquire().await;
         let started = Instant::now();
         let done = work.await;
@@ -159,11 +165,10 @@ impl Run {
             Err(error) => {
                 let error = error.into();
                 let told = self.pipeline.told(table, &error);
-                let mut report = failed(table, &error, started);
-                if let Some(reported) = &mut report.error {
-                    reported.message = reported.message.replacen(&tributary_fault::chain(&error), &told, 1);
-                }
-                report
+                let next = next_command(&error, table, !tributary_specs::reset_allowed(properties));
+                let mut reported = reported(&error, next);
+                reported.message = reported.message.replacen(&tributary_fault::chain(&error), &told, 1);
+                failed_with(table, reported, started)
             }
         }
     }
@@ -174,6 +179,7 @@ impl Run {
             as_of: self.options.as_of,
             full_refresh: self.builds_anew(&spec.table, &spec.properties),
             accept_shorter_history: self.options.accept_shorter_history,
+            skip_change_commits: self.options.skip_change_commits,
             memory_limit: self.silver_bytes,
             run_id: self.id.clone(),
             progress: Some(self.advances(&spec.table, Layer::Silver)),
@@ -328,19 +334,23 @@ pub(super) fn skipped(layer: Layer, table: &TableName, source: &TableName) -> Fi
 }
 
 fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) -> DatasetReport {
+    failed_with(table, reported(error, error.next_command()), started)
+}
+
+fn failed_with(table: &TableName, error: ReportedError, started: Instant) -> DatasetReport {
     DatasetReport {
         table: table.to_string(),
         status: Status::Failed,
         millis: millis(started.elapsed()),
-        error: Some(reported(error)),
+        error: Some(error),
         ..DatasetReport::default()
     }
 }
 
 /// An error as reports keep it: the chain of messages, the page, the next command.
-pub(crate) fn reported<E: Fault + 'static>(error: &E) -> ReportedError {
+fn reported<E: Fault + 'static>(error: &E, next: Option<String>) -> ReportedError {
     let mut message = tributary_fault::chain(error);
-    if let Some(command) = error.next_command() {
+    if let Some(command) = next {
         message.push_str(&format!(" (next: {command})"));
     }
     ReportedError { code: error.code().to_string(), message, exit_code: ExitCode::of(error.class()).code() }

@@ -202,6 +202,81 @@ async fn a_lake_with_one_changed_definition_is_planned_as_exactly_that_change() 
     assert_eq!(of(&planned, "silver.orders").definition.len(), 1, "{}", planned.to_text());
 }
 
+/// Runs a changed definition after its plan, and says which datasets stop by each of them.
+async fn both_stop(lake: &Lake, changed: &Pipeline, folder: &Path) -> (Vec<String>, Vec<String>) {
+    let planned = plan(lake, changed, folder).await;
+    let planned = planned.datasets.iter().filter(|one| !one.stops.is_empty()).map(|one| one.table.to_string()).collect();
+    let report = lake.run(changed, options(folder)).await.unwrap();
+    let failed = report.datasets.iter().filter(|one| one.status == tributary::Status::Failed).map(|one| one.table.clone()).collect();
+    (planned, failed)
+}
+
+#[tokio::test]
+async fn a_plan_says_stops_exactly_where_a_run_stops_with_and_without_new_rows() {
+    let silver = "keys: [id], sequence_by: [seq], schema_policy: widen";
+    let cases = [
+        ("keys: [id], sequence_by", "keys: [id, status], sequence_by", vec!["silver.orders"]),
+        ("sequence_by: [seq], schema_policy", "sequence_by: [amount], schema_policy", vec![]),
+        ("amount, type: integer", "amount, type: long", vec![]),
+        (silver, "policy: append, schema_policy: widen", vec!["silver.orders"]),
+        (
+            silver,
+            "keys: [id], sequence_by: [seq], schema_policy: add, select: 'select id, status, cast(amount as string) as amount, seq from bronze.orders'",
+            vec!["silver.orders"],
+        ),
+        (
+            silver,
+            "keys: [id], sequence_by: [seq], schema_policy: freeze, select: 'select *, amount + 1 as more from bronze.orders'",
+            vec!["silver.orders"],
+        ),
+        (silver, "keys: [id], sequence_by: [seq], select: 'select *, ammount + 1 as more from bronze.orders'", vec!["silver.orders"]),
+        ("select count(*) as orders from silver.orders}", "select count(statu) as orders from silver.orders}", vec!["gold.orders"]),
+        ("select count(*) as orders from silver.orders}", "select 'none' as orders from silver.orders}", vec!["gold.orders"]),
+        (silver, "keys: [id], sequence_by: [seq], schema_policy: widen, select: 'select *, amount + 1 as more from bronze.orders'", vec![]),
+        (silver, "keys: [id], sequence_by: [seq], schema_policy: widen, comment: all", vec![]),
+        ("name: shop\n", "name: store\n", vec![]),
+    ];
+    let by_amount = PIPELINE.replace("sequence_by: [seq], schema_policy: widen", "sequence_by: [amount], schema_policy: add");
+    let cases = cases.map(|(from, to, expected)| (PIPELINE, from, to, expected));
+    let of_amount = (by_amount.as_str(), "sequence_by: [amount]", "sequence_by: [seq]", vec!["silver.orders"]);
+    // where a feed takes on columns, new rows may bring one that is missed
+    let counts = "select count(*) as orders from silver.orders}";
+    let of_more = (PIPELINE, counts, "select count(more) as orders from silver.orders}", vec!["gold.orders"]);
+    for (text, from, to, expected) in cases.into_iter().chain([of_amount, of_more]) {
+        assert!(text.contains(from), "{from}");
+        for new_rows in [false, true].into_iter().take(if to.contains("(more)") { 1 } else { 2 }) {
+            let (drops, lake) = (drops(), open(Arc::new(InMemory::new())));
+            run(&lake, &pipeline(text), drops.path()).await;
+            if new_rows {
+                drop_file(drops.path(), "2.jsonl", SECOND);
+            }
+            let both = both_stop(&lake, &pipeline(&text.replace(from, to)), drops.path()).await;
+            let expected: Vec<String> = expected.iter().map(|table| (*table).to_owned()).collect();
+            assert_eq!(both, (expected.clone(), expected), "{to}, new rows: {new_rows}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plan_rewrites_a_silver_table_exactly_where_a_run_does() {
+    let sum = "keys: [id], schema_policy: widen, select: 'select id, status, amount, seq from bronze.orders', sequence_by: [seq]";
+    let text = PIPELINE.replace("keys: [id], sequence_by: [seq], schema_policy: widen", sum);
+    for new_rows in [false, true] {
+        let (drops, lake) = (drops(), open(Arc::new(InMemory::new())));
+        run(&lake, &pipeline(&text), drops.path()).await;
+        if new_rows {
+            drop_file(drops.path(), "2.jsonl", SECOND);
+        }
+        let wider = pipeline(&text.replace("status, amount, seq", "status, cast(amount as bigint) as amount, seq"));
+        let planned = of(&plan(&lake, &wider, drops.path()).await, "silver.orders").clone();
+        assert_eq!((planned.columns.len(), planned.rewrites.is_some()), (1, new_rows), "{planned:?}");
+        run(&lake, &wider, drops.path()).await;
+        let now = lake.table("silver.orders").await.unwrap();
+        let is_wide = now.schema().field_with_name("amount").unwrap().data_type() == &tributary::arrow::datatypes::DataType::Int64;
+        assert_eq!(is_wide, new_rows);
+    }
+}
+
 #[tokio::test]
 async fn the_tables_that_a_plan_creates_and_alters_are_those_of_the_run() {
     let (drops, lake, shop) = (drops(), open(Arc::new(InMemory::new())), pipeline(PIPELINE));
