@@ -116,6 +116,22 @@ pub enum Error {
     /// CL0044. What is portable is asked of SQL and bundles; a pipeline in YAML is a form of this program alone.
     #[error("--portability looks at SQL and bundles, and the pipeline is YAML")]
     NothingPortable,
+    /// CL0045. The working folder is of a bundle, and nothing says which of its pipelines is meant. `--pipeline` takes the key of one.
+    #[error("{} is a bundle with {}: --pipeline names the one that is meant: {}", folder.display(), count(keys.len(), "pipeline"), keys.join(", "))]
+    WhichPipeline {
+        /// The bundle.
+        folder: PathBuf,
+        /// The keys of its pipelines.
+        keys: Vec<String>,
+        /// The command that was typed, as far as it goes.
+        command: &'static str,
+    },
+    /// CL0046. `--out` names a file by whose ending no form of graphs is known. Name one that is, or say the form by `--format`.
+    #[error("{} is of no form that a graph is written in: .txt, .dot, .mmd or .html", file.display())]
+    GraphForm {
+        /// As it was named.
+        file: PathBuf,
+    },
     /// CL0002. `--db-name` puts every layer into one schema, and two datasets of the pipeline would then have one name.
     /// Rename one of them, or leave `--db-name` away.
     #[error("with --db-name {schema} both `{first}` and `{second}` would be `{schema}.{name}`")]
@@ -248,6 +264,10 @@ pub enum Error {
     },
 }
 
+fn count(number: usize, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
 impl Fault for Error {
     fn class(&self) -> FaultClass {
         match self {
@@ -264,6 +284,8 @@ impl Fault for Error {
             | Self::TestRows { .. }
             | Self::InTheWay { .. }
             | Self::NothingPortable
+            | Self::WhichPipeline { .. }
+            | Self::GraphForm { .. }
             | Self::SameName { .. }
             | Self::NoTask { .. }
             | Self::NoParameter { .. }
@@ -314,6 +336,8 @@ impl Fault for Error {
             Self::TestRows { .. } => "CL0042",
             Self::InTheWay { .. } => "CL0043",
             Self::NothingPortable => "CL0044",
+            Self::WhichPipeline { .. } => "CL0045",
+            Self::GraphForm { .. } => "CL0046",
             Self::NoTask { .. } => "CL0020",
             Self::NoParameter { .. } => "CL0021",
             Self::Task { .. } => "CL0022",
@@ -323,6 +347,7 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         Some(match self {
             Self::PipelineFile { .. } => "tributary run --pipeline FILE".to_owned(),
+            Self::WhichPipeline { keys, command, .. } => format!("{command} --pipeline {}", keys.first().map_or("KEY", String::as_str)),
             Self::PlanFile { file, .. } => format!("tributary plan --out {}", file.display()),
             Self::PlanOfStream => "tributary run --stream".to_owned(),
             Self::OpenLineageUrl { .. } => "tributary run --openlineage-url http://localhost:5000".to_owned(),
@@ -337,6 +362,7 @@ impl Fault for Error {
             | Self::NoTask { .. }
             | Self::NoParameter { .. }
             | Self::Task { .. } => "tributary validate".to_owned(),
+            Self::GraphForm { .. } => "tributary graph --out graph.html".to_owned(),
             Self::NoDefinition { .. } => "tributary show tables".to_owned(),
             Self::RowsOfRules { table } => {
                 format!("tributary quarantine show {}", table.rsplit('.').next().unwrap_or_default())
@@ -436,6 +462,8 @@ mod tests {
             Error::TestRows { file: "rows.jsonl".into(), reason: "line 3: expected value at line 1 column 1".into() },
             Error::InTheWay { folder: "shop".into(), files: vec!["databricks.yml".into(), "bundles/pipelines/retail.yml".into()] },
             Error::NothingPortable,
+            Error::GraphForm { file: "graph.png".into() },
+            Error::WhichPipeline { folder: ".".into(), keys: vec!["lakeflow".into(), "retail".into()], command: "tributary run" },
             Error::SameName { schema: "shop".into(), first: "bronze.orders".into(), second: "silver.orders".into(), name: "orders".into() },
             Error::NoDataset { name: "silver.ordres".into(), nearest: Some("silver.orders".into()) },
             Error::NoDataset { name: "x".into(), nearest: None },

@@ -11,7 +11,7 @@ use tributary::{Decode, Pipeline, SourceFeed};
 use tributary_config::Loaded;
 
 use crate::failure::{Error, Failure, Outcome};
-use crate::{infer, start};
+use crate::{infer, opened, start};
 
 /// Files of each template, by their paths from the bundle's folder on.
 const TEMPLATES: &[(&str, &[(&str, &str)])] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
@@ -31,7 +31,9 @@ pub fn init(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     let (pipeline, mut files) = match (matches.get_one::<PathBuf>("from_file"), matches.get_one::<String>("from_topic")) {
         (Some(file), _) => {
             let whole = fs::canonicalize(file).unwrap_or_else(|_| file.clone());
-            (name.clone(), of_proposal(&name, &infer::of_file(&whole, matches)?)?)
+            let proposal = infer::of_file(&whole, matches)?;
+            let base = opened::folder(&loaded.settings.data_root()).map(|base| folder.join(base));
+            (name.clone(), of_proposal(&name, &from_base(&proposal, &whole, base.as_deref()))?)
         }
         (None, Some(topic)) => (name.clone(), of_proposal(&name, &infer::of_topic(topic, &loaded.settings, matches)?)?),
         (None, None) => match matches.get_one::<String>("template").map_or("empty", String::as_str) {
@@ -90,6 +92,16 @@ fn pipeline_file(name: &str) -> Written {
          libraries:\n        - glob:\n            include: ../../dlt_pipelines/{name}/**\n"
     );
     (format!("bundles/pipelines/{name}.yml"), text)
+}
+
+/// The proposal with its file named from the base data path on, where it lies below; else it says that the path is of this machine.
+fn from_base(proposal: &str, file: &Path, base: Option<&Path>) -> String {
+    let base = base.and_then(|base| fs::canonicalize(base).ok());
+    let written = |path: &Path| serde_json::Value::from(path.to_string_lossy()).to_string();
+    match base.and_then(|base| Some(file.strip_prefix(base).ok()?.to_owned())) {
+        Some(below) => proposal.replace(&written(file), &written(&below)),
+        None => format!("# the path is of this machine alone: elsewhere, name it from the base data path (data/raw) on\n{proposal}"),
+    }
 }
 
 /// The proposed feeds as they are, comments on what is not known among them, and a silver table of each.

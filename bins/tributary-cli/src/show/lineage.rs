@@ -1,6 +1,28 @@
 //! `tributary show lineage [TABLE]`: what the last run that committed to a table wrote of where its rows come from.
 
+use tributary::Lake;
+use tributary::sql::{Error, TextError};
+
+use crate::failure::Failure;
 use crate::sql::literal;
+
+/// Refuses a table that is not in the lake and that no run has written, with the nearest one.
+pub async fn ensure_known(lake: &Lake, catalogue: &str, table: &str) -> Result<(), Failure> {
+    let suggestion = match tributary::sql::query(lake, &format!("SELECT 1 FROM {}", super::quoted(table))).await {
+        Ok(_) => return Ok(()),
+        Err(Error::Text(TextError::NoTable { suggestion, .. })) => suggestion,
+        Err(error) => return Err(error.into()),
+    };
+    let was_written = match tributary::sql::query(lake, &query(catalogue, Some(table))).await {
+        Ok(rows) => rows.limit(0, Some(1)).map_err(Error::run)?.count().await.map_err(Error::run)? > 0,
+        // no run has kept any lineage yet
+        Err(_) => false,
+    };
+    match was_written {
+        true => Ok(()),
+        false => Err(Error::Text(TextError::NoTable { table: table.to_owned(), suggestion, span: None }).into()),
+    }
+}
 
 /// A row a table and what it reads; with a table a row a column and a column that it comes from.
 pub fn query(catalogue: &str, table: Option<&str>) -> String {

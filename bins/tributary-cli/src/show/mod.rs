@@ -22,6 +22,9 @@ pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
         "lineage" => {
             let table = matches.get_one::<String>("table").map(String::as_str);
+            if let Some(table) = table {
+                start::block_on(lineage::ensure_known(&lake, loaded.settings.catalogue.as_str(), table))?;
+            }
             kept(&lake, &lineage::query(loaded.settings.catalogue.as_str(), table), "target", output)
         }
         _ => kept(&lake, &runs(limit, output), "run_id", output),

@@ -4,7 +4,7 @@ mod compare;
 mod rows;
 mod said;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,18 +33,14 @@ pub fn test(loaded: &Loaded, given: &Given) -> Outcome {
         faults.extend(mistakes);
         tests.extend(read.map(|read| (file, read)));
     }
-    if !faults.is_empty() {
-        return Err(Failure::of_all(faults.iter().map(mistake)));
-    }
     let begin = Instant::now();
     let said = start::block_on(async {
-        let mut projects = Projects { loaded, given, read: BTreeMap::new(), trials: BTreeMap::new() };
+        let ready = prepare(loaded, given, tests, faults.iter().map(mistake).collect()).await?;
         let mut said = Vec::new();
-        for (path, file) in &tests {
-            let trials = projects.trials_of(path, &file.dataset).await?;
+        for (trials, file) in &ready {
             for test in &file.tests {
                 let begin = Instant::now();
-                let end = run(&trials, file, test).await;
+                let end = run(trials, file, test).await;
                 said.push(Said { file: file.clone(), test: test.clone(), end, millis: begin.elapsed().as_millis() });
             }
         }
@@ -57,6 +53,29 @@ pub fn test(loaded: &Loaded, given: &Given) -> Outcome {
         () => ExitCode::Failed,
     };
     Ok(code.code())
+}
+
+/// What each file of tests is tried with. Everything that is wrong with files, their pipelines and their columns comes in one go, with
+/// the `failures` that are known already; then no test is run.
+async fn prepare(
+    loaded: &Loaded,
+    given: &Given,
+    tests: Vec<(PathBuf, TestFile)>,
+    mut failures: Vec<Failure>,
+) -> Result<Vec<(Trials, TestFile)>, Failure> {
+    let mut projects = Projects { loaded, given, read: BTreeMap::new(), trials: BTreeMap::new() };
+    let mut ready = Vec::new();
+    for (path, file) in tests {
+        failures.extend(file.columns.keys().filter_map(|table| types(&file, table).err()));
+        match projects.trials_of(&path, &file.dataset).await {
+            Ok(trials) => ready.push((trials, file)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    // the mistakes of one pipeline stop each of its files
+    let mut told = BTreeSet::new();
+    failures.retain(|failure| told.insert(failure.message.clone()));
+    if failures.is_empty() { Ok(ready) } else { Err(Failure::of_all(failures)) }
 }
 
 fn mistake(fault: &Fault) -> Failure {
@@ -183,14 +202,17 @@ async fn one_run(trial: &mut Trial, file: &TestFile, run: &TestRun, number: usiz
 /// What the file says of a table's columns.
 fn types(file: &TestFile, table: &str) -> Result<Vec<Column>, Failure> {
     let said = file.columns.iter().filter(|(named, _)| named.eq_ignore_ascii_case(table)).flat_map(|(_, columns)| columns);
-    said.map(|(name, text)| {
-        let data_type = text.parse::<DataType>().map_err(|error| Failure {
-            exit_code: ExitCode::BadInput,
-            code: error.code().to_string(),
-            message: format!("{}: columns.{table}.{name}: {error}", file.file),
-            next: Some(format!("tributary help {}", error.code())),
-        })?;
-        Ok(Column::new(name, data_type))
-    })
-    .collect()
+    let (mut columns, mut failures) = (Vec::new(), Vec::new());
+    for (name, text) in said {
+        match text.parse::<DataType>() {
+            Ok(data_type) => columns.push(Column::new(name, data_type)),
+            Err(error) => failures.push(Failure {
+                exit_code: ExitCode::BadInput,
+                code: error.code().to_string(),
+                message: format!("{}: columns.{table}.{name}: {error}", file.file),
+                next: Some(format!("tributary help {}", error.code())),
+            }),
+        }
+    }
+    if failures.is_empty() { Ok(columns) } else { Err(Failure::of_all(failures)) }
 }

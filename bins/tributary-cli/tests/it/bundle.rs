@@ -80,6 +80,23 @@ fn a_pipeline_of_the_bundle_is_run_by_its_key() {
 }
 
 #[test]
+fn a_command_in_a_bundle_that_names_no_pipeline_is_told_which_there_are() {
+    let shop = shop();
+    let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
+    shop.write("databricks.yml", &root.replace("  jobs:\n", "    other: {libraries: [{glob: {include: sql/**}}]}\n  jobs:\n"));
+    for command in ["run", "plan", "graph", "setup", "doctor"] {
+        let said = shop.says(2, &[command, "--target", "prod"]);
+        assert!(said.contains("CL0045") && said.contains("other, retail"), "{command}: {said}");
+        assert!(said.contains(&format!("tributary {command} --pipeline other --target prod")), "{command}: {said}");
+    }
+    shop.says(0, &["run", "--pipeline", "retail", "--target", "prod"]);
+    let listed = shop.says_in("sql", 2, &["run"]);
+    assert!(listed.contains("other, retail"), "{listed}");
+    shop.write("pipeline.yml", crate::commands::PIPELINE);
+    shop.says(0, &["run"]);
+}
+
+#[test]
 fn a_pipeline_that_hides_values_runs_only_when_told_that_it_does_not() {
     let shop = shop();
     shop.write("sql/bronze.sql", &FEED.replace("status STRING", "status STRING MASK hide"));

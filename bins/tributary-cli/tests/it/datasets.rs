@@ -116,6 +116,31 @@ fn a_test_that_is_wrong_or_is_not_there_exits_2() {
 }
 
 #[test]
+fn everything_wrong_with_files_of_tests_comes_in_one_go() {
+    let shop = shop();
+    shop.write("sql/tests/a.yml", "dataset: silver.orders\ntest: []\n");
+    shop.write("sql/tests/b.yml", "dataset: silver.nowhere\ntests: [{name: a, expect: []}]\n");
+    shop.write("sql/tests/c.yml", "dataset: gold.nothing\ntests: [{name: a, expect: []}]\n");
+    let columns = "columns: {bronze.orders: {id: bigit, seq: lnog}}\n";
+    shop.write("sql/tests/d.yml", &format!("dataset: silver.orders\n{columns}tests: [{{name: a, expect: []}}]\n"));
+    shop.write("broken/broken.sql", "CREATE STREAMING TABLE silver.x AS\n");
+    shop.write("broken/tests/e.yml", "dataset: silver.x\ntests: [{name: a, expect: []}]\n");
+    shop.write("broken/tests/f.yml", "dataset: silver.x\ntests: [{name: a, expect: []}]\n");
+    let said = shop.says(2, &["test", "sql", "broken"]);
+    for mistake in [
+        "a.yml:2:1:",
+        "b.yml is about silver.nowhere",
+        "c.yml is about gold.nothing",
+        "columns.bronze.orders.id",
+        "columns.bronze.orders.seq",
+    ] {
+        assert_eq!(said.matches(mistake).count(), 1, "{mistake} is not once in {said}");
+    }
+    assert_eq!(said.matches("broken.sql:").count(), 1, "{said}");
+    assert!(!said.contains("passed"), "{said}");
+}
+
+#[test]
 fn what_is_otherwise_elsewhere_is_listed_with_its_place() {
     let shop = shop();
     let said = shop.says(0, &["validate", "sql", "--portability"]);

@@ -71,6 +71,27 @@ fn a_file_of_every_kind_becomes_a_bundle_that_validates_and_runs() {
 }
 
 #[test]
+fn a_csv_file_has_the_columns_that_its_delimiter_cuts_and_a_place_below_the_base_data_path() {
+    let shop = Shop::new();
+    let rows = "id;price\n1;1,50\n2;2,25\n";
+    shop.write("in/orders.csv", rows);
+    shop.write("below/data/raw/drops/orders.csv", rows);
+    let absolute = shop.path("in/orders.csv");
+    let below = shop.path("below/data/raw/drops/orders.csv");
+    for (folder, file) in [("elsewhere", absolute.to_str().unwrap()), ("relative", "in/orders.csv"), ("below", below.to_str().unwrap())] {
+        shop.says(0, &["init", folder, "--from-file", file]);
+        let feeds = std::fs::read_to_string(shop.path(&format!("{folder}/bundles/feeds/{folder}.yml"))).unwrap();
+        assert!(feeds.contains("delimiter: \";\"") && feeds.contains("{ name: id, type: long }"), "{feeds}");
+        assert_eq!(feeds.contains("path: \"drops/orders.csv\""), folder == "below", "{feeds}");
+        assert_eq!(feeds.contains("# the path is of this machine alone"), folder != "below", "{feeds}");
+        validated(&shop, folder);
+        shop.says_in(folder, 0, &["run", "--pipeline", folder, "--warehouse", &format!("../lake_{folder}")]);
+        let query = ["sql", "select id, price from silver.orders order by id", "-o", "csv", "--warehouse", &format!("lake_{folder}")];
+        assert_eq!(shop.says(0, &query), "id,price\n1,\"1,50\"\n2,\"2,25\"\n");
+    }
+}
+
+#[test]
 fn what_cannot_be_begun_with_says_why() {
     let shop = Shop::new();
     shop.write("empty.jsonl", "");

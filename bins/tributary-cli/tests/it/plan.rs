@@ -110,6 +110,27 @@ fn lineage_that_runs_have_kept_is_shown_by_table_and_by_column() {
     let columns = shop.json(&["show", "lineage", "gold.by_status", "-o", "json"]);
     assert_eq!(columns.len(), 1);
     assert_eq!((columns[0]["column"].as_str(), columns[0]["source_column"].as_str()), (Some("status"), Some("status")));
+    for unknown in ["gold.by_statu", "GOLD.by_stat", "main.gold.by_statu"] {
+        let said = shop.says(2, &["show", "lineage", unknown]);
+        assert!(said.contains("SQ0003") && said.contains(unknown) && said.contains("gold.by_status"), "{said}");
+    }
+    shop.says(2, &["show", "lineage", "gold.nope"]);
+    // what was written is told of a table that is gone, and one without lineage is no mistake
+    shop.says(0, &["show", "lineage", "bronze.orders"]);
+    std::fs::remove_dir_all(shop.path("data/lake/main/gold/by_status")).unwrap();
+    assert_eq!(shop.json(&["show", "lineage", "gold.by_status", "-o", "json"]).len(), 1);
+}
+
+#[test]
+fn a_graph_is_refused_a_file_of_no_form_by_name_before_anything_is_read() {
+    let shop = Shop::new();
+    let said = shop.says(2, &["graph", "--out", "graph.png"]);
+    assert!(said.contains("CL0046") && said.contains("graph.png") && said.contains(".txt, .dot, .mmd or .html"), "{said}");
+    assert!(!shop.path("graph.png").exists());
+    for name in ["graph.txt", "graph.dot", "graph.mmd", "graph.html", "graph"] {
+        shop.says(0, &["graph", "--out", name]);
+    }
+    shop.says(0, &["graph", "--out", "graph.png", "--format", "dot"]);
 }
 
 /// A server that takes requests one after the other.
