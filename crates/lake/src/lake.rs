@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
 use object_store::ObjectStore;
@@ -22,7 +23,7 @@ use crate::kept::Kept;
 use crate::log::Log;
 use crate::log_cache::LogCache;
 use crate::snapshot::Snapshot;
-use crate::{Clock, CommitOutcome, Error, Ids, RandomIds, Result, Stores, SystemClock, Table, action, transact};
+use crate::{Clock, CommitOutcome, Error, Ids, RandomIds, Result, Stores, SystemClock, Table, action, filters_by_name, transact};
 
 /// How a lake behaves.
 #[derive(Debug, Clone)]
@@ -315,7 +316,8 @@ impl Lake {
         config.options_mut().execution.parquet.schema_force_view_types = false;
         // Spark's legacy 96-bit times: in nanoseconds, as they would be read, most years do not fit
         config.options_mut().execution.parquet.coerce_int96 = Some("us".to_owned());
-        SessionContext::new_with_config_rt(config, Arc::clone(&self.inner.runtime))
+        let state = SessionStateBuilder::new().with_config(config).with_runtime_env(Arc::clone(&self.inner.runtime));
+        SessionContext::new_with_state(state.with_default_features().with_physical_optimizer_rules(filters_by_name::rules()).build())
     }
 
     /// Bytes that are kept of its tables from one batch to the next: snapshots, footers, Bloom filters, deletion vectors.

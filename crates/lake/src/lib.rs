@@ -33,6 +33,7 @@ mod error;
 mod expression;
 mod file;
 mod file_scan;
+mod filters_by_name;
 mod generated;
 mod history;
 mod identity;

@@ -49,3 +49,30 @@ async fn a_three_part_name_is_the_same_table_in_the_lakes_catalogue() -> Result<
     assert!(world.run(&other).await.is_err());
     Ok(())
 }
+
+/// Two tables with columns of one name: conditions hold of the column that they name, on whichever side of whichever join, so that
+/// conditions of which each row meets one take the result apart and nothing is lost or doubled.
+#[tokio::test]
+async fn a_condition_over_a_join_is_of_the_column_that_it_names_though_both_sides_have_one_called_so() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &frame!("id: long | customer: long\n 1 | 4\n 2 | 5\n 3 | 9\n 9 | 1")).await?;
+    world.append("silver.customers", &frame!("id: long | region: string\n 4 | north\n 5 | null\n 6 | north\n 1 | south")).await?;
+    for join in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"] {
+        for (at, (one, other)) in
+            [("o.id * 2 = 2", "o.id * 2 <> 2"), ("o.id > c.id", "o.id <= c.id"), ("c.id * 1 > 4", "c.id * 1 <= 4")].into_iter().enumerate()
+        {
+            let from = format!("FROM silver.orders o {join} silver.customers c ON o.customer = c.id");
+            let rows = async |name_of: &str, condition: String| -> Result<usize> {
+                let table = format!("gold.{name_of}_{at}_{}", join.replace(' ', "_"));
+                let query = format!("SELECT o.id AS order_id, c.id AS customer_id, region {from} WHERE {condition}");
+                world.run(&GoldSpec::new(name(&table), query)).await?;
+                Ok(world.rows(&table).await?.len())
+            };
+            let all = rows("all", "true".to_owned()).await?;
+            let parts = rows("one", one.to_owned()).await? + rows("other", other.to_owned()).await?;
+            let neither = rows("neither", format!("coalesce({one}, false) = false AND ({other}) IS NULL")).await?;
+            assert_eq!(parts + neither, all, "{join} {one}");
+        }
+    }
+    Ok(())
+}
