@@ -19,12 +19,14 @@ pub enum Error {
         /// What is wrong, with line and column where there are any, and what to write instead.
         reason: String,
     },
-    /// The view is to be refreshed incrementally or not at all, and only full refresh is available. Say `refresh: auto` or
-    /// `refresh: full`.
-    #[error("`{table}` asks for incremental refresh; only full refresh is available, so say `refresh: auto` or `refresh: full`")]
+    /// The view is to be refreshed incrementally or not at all, and only a full refresh would bring it up to date. Make it anew once,
+    /// or say `refresh: auto`.
+    #[error("`{table}` asks for incremental refresh and would be refreshed in full, for {reason}")]
     IncrementalUnavailable {
         /// The view.
         table: TableName,
+        /// Why it does not follow its inputs.
+        reason: String,
     },
     /// A table that the view reads does not exist. Run the layer that makes it first, or correct the name.
     #[error("`{table}` reads `{source_table}`, which does not exist{}", hint(nearest.as_deref()))]
@@ -316,7 +318,9 @@ impl Fault for Error {
             Self::Lake { source, .. } => return source.next_command(),
             Self::Sql { source, .. } => return source.next_command(),
             Self::NoSource { .. } => "tributary show tables".to_owned(),
-            Self::TableColumns { table, .. } => format!("tributary run --full-refresh {table}"),
+            Self::TableColumns { table, .. } | Self::IncrementalUnavailable { table, .. } => {
+                format!("tributary run --full-refresh {table}")
+            }
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),
             Self::Contended { table, .. } | Self::NotAView { table } => format!("tributary show history {table}"),
             Self::OutOfMemory { table, .. } => format!("tributary run --only {table} --memory-limit 4GiB"),
@@ -327,7 +331,6 @@ impl Fault for Error {
                 format!("tributary run --only {table}")
             }
             Self::Query { .. }
-            | Self::IncrementalUnavailable { .. }
             | Self::ReadsItself { .. }
             | Self::NoSources { .. }
             | Self::Planned { .. }

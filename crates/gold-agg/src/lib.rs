@@ -17,6 +17,7 @@
 mod declared;
 mod definition;
 mod error;
+mod follow;
 mod options;
 mod plan;
 mod quarantine;

@@ -3,7 +3,7 @@
 //! - A view is refreshed exactly when it may differ from its query over the inputs' latest versions.
 //! - Columns of its table never change their type and never go; new ones come behind.
 
-use tributary_specs::{Column, Refresh, TableName};
+use tributary_specs::{Column, TableName};
 
 use crate::definition::Definition;
 
@@ -34,6 +34,10 @@ impl InputState {
 pub(crate) enum Decision {
     /// Nothing, for this reason.
     Nothing(String),
+    /// The first refresh.
+    Make(String),
+    /// A refresh that may take up what changed, for inputs moved and nothing else is new.
+    Follow(String),
     /// A full refresh, for this reason.
     Refresh(String),
 }
@@ -52,26 +56,28 @@ pub(crate) fn decide(made: Option<&Definition>, wanted: &str, inputs: &[InputSta
         return Err(back);
     }
     let Some(made) = made else {
-        return Ok(Decision::Refresh("first refresh".to_owned()));
+        return Ok(Decision::Make("first refresh".to_owned()));
     };
     if made.digest != wanted {
         return Ok(Decision::Refresh("the definition changed".to_owned()));
     }
-    let moved: Vec<String> = inputs.iter().filter_map(moved).collect();
-    if !moved.is_empty() {
-        return Ok(Decision::Refresh(moved.join(", ")));
-    }
-    if made.asks_for_time {
+    let reasons: Vec<String> = inputs.iter().filter_map(moved).collect();
+    if made.asks_for_time && reasons.is_empty() {
         return Ok(Decision::Refresh("the query asks for the time".to_owned()));
+    }
+    if !reasons.is_empty() {
+        let reason = reasons.join(", ");
+        let known = |input: &InputState| input.recorded.is_some() && !input.is_made_again();
+        return Ok(if made.asks_for_time || !inputs.iter().all(known) { Decision::Refresh(reason) } else { Decision::Follow(reason) });
     }
     Ok(Decision::Nothing("no input moved".to_owned()))
 }
 
-/// Why a refresh happens, and why in full where the spec leaves the mode open.
-pub(crate) fn reason_for_full(why: &str, refresh: Refresh) -> String {
-    match refresh {
-        Refresh::Auto => format!("{why}; in full, for only full refresh is available"),
-        Refresh::Full | Refresh::Incremental => why.to_owned(),
+/// Why a refresh happens, and why in full where it need not have been.
+pub(crate) fn reason_for_full(why: String, because: Option<String>) -> String {
+    match because {
+        Some(because) => format!("{why}; in full, for {because}"),
+        None => why,
     }
 }
 
@@ -178,10 +184,12 @@ mod tests {
     #[test]
     fn a_view_is_refreshed_when_it_may_differ_and_never_else() {
         let made = definition(false);
-        assert_eq!(decide(None, "d", &[input(None, 3, true)]), refresh("first refresh"));
+        assert_eq!(decide(None, "d", &[input(None, 3, true)]), Ok(Decision::Make("first refresh".to_owned())));
         assert_eq!(decide(Some(&made), "e", &[input(Some(3), 3, false)]), refresh("the definition changed"));
         assert_eq!(decide(Some(&made), "d", &[input(None, 3, true)]), refresh("silver.orders is a new input"));
-        assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, true)]), refresh("silver.orders moved from version 2 to 3"));
+        let moved = |decide: fn(String) -> Decision| Ok(decide("silver.orders moved from version 2 to 3".to_owned()));
+        assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, true)]), moved(Decision::Follow));
+        assert_eq!(decide(Some(&definition(true)), "d", &[input(Some(2), 3, true)]), moved(Decision::Refresh));
         assert_eq!(decide(Some(&definition(true)), "d", &[input(Some(3), 3, false)]), refresh("the query asks for the time"));
         assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, false)]), Ok(Decision::Nothing("no input moved".to_owned())));
         assert_eq!(decide(Some(&made), "d", &[]), Ok(Decision::Nothing("no input moved".to_owned())));

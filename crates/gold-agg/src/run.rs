@@ -1,5 +1,6 @@
 //! Reads, plans, commits, reports.
 
+mod follow;
 mod look;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use crate::rules::{self, Tally};
 use crate::target::{self, Target};
 use crate::{Error, Options, Result, sources};
 
+use follow::Following;
 pub use look::{Look, look};
 
 /// Commits of an input read back to see whether any changed rows; more than these are taken for changed.
@@ -33,9 +35,6 @@ const HISTORY_MAX: u64 = 200;
 /// # Errors
 /// See [`crate::Error`]; the view is as its last commit left it.
 pub async fn run(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<DatasetReport> {
-    if spec.refresh == Refresh::Incremental {
-        return Err(Error::IncrementalUnavailable { table: spec.table.clone() });
-    }
     let started = Instant::now();
     let run = Run { lake, spec, options };
     let mut report = DatasetReport { table: spec.table.to_string(), mode: "full".to_owned(), ..DatasetReport::default() };
@@ -111,8 +110,26 @@ impl Run<'_> {
                 report.version_to = report.version_from;
                 Ok(Ended::NothingNew)
             }
-            Decision::Refresh(reason) => {
-                report.reason = plan::reason_for_full(&reason, self.spec.refresh);
+            Decision::Follow(reason) if self.spec.refresh != Refresh::Full => {
+                report.reason.clone_from(&reason);
+                let following = match &there {
+                    Some(view) => self.follow(view, &inputs, &states, report).await?,
+                    None => Following::Full("it is not there yet".to_owned()),
+                };
+                match following {
+                    Following::Ended(ended) => Ok(ended),
+                    Following::Full(because) => {
+                        report.reason = self.in_full(reason, Some(because))?;
+                        self.refresh(there, &inputs, &states, report).await
+                    }
+                }
+            }
+            Decision::Make(reason) => {
+                report.reason = reason;
+                self.refresh(there, &inputs, &states, report).await
+            }
+            Decision::Follow(reason) | Decision::Refresh(reason) => {
+                report.reason = self.in_full(reason, None)?;
                 self.refresh(there, &inputs, &states, report).await
             }
         }
@@ -234,6 +251,7 @@ impl Run<'_> {
         loop {
             let kept = there.as_ref().filter(|_| !self.options.full_refresh);
             let rows = plan_rows(self.lake, self.spec, kept, &opened, self.options, joins).await?;
+            self.ensure_follows(&rows, &opened)?;
             target::check_columns(self.spec, &rows.columns)?;
             let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;

@@ -32,7 +32,7 @@ pub async fn look(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<Opt
     let (states, decision) = run.decide(there.as_ref(), &inputs).await?;
     let (refreshes, reason) = match decision {
         Decision::Nothing(reason) => (false, reason),
-        Decision::Refresh(reason) => (true, reason),
+        Decision::Make(reason) | Decision::Follow(reason) | Decision::Refresh(reason) => (true, reason),
     };
     let inputs = inputs.iter().zip(&states).map(|(input, state)| (input.name().clone(), state.recorded, Table::version(input)));
     Ok(Some(Look { refreshes, reason, inputs: inputs.collect() }))

@@ -1,10 +1,14 @@
 //! Views over a lake in memory.
 
+mod changes;
 mod crash;
 mod errors;
 mod field;
+mod follow;
+mod follow_law;
 mod law;
 mod names;
+mod queries;
 mod races;
 mod refresh;
 mod rules;

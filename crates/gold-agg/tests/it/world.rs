@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
 use tributary_gold_agg::Options;
+use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
 use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, ManualClock, Operation, ReadOptions, Reads, Stores, Table, WriterOptions};
@@ -112,14 +113,16 @@ impl World {
 /// The report with a refresh's reason for its mode checked and taken off.
 pub fn told(mut report: DatasetReport) -> DatasetReport {
     if report.status == Status::Committed {
-        let why = report.reason.strip_suffix("; in full, for only full refresh is available");
-        report.reason = why.expect("a refresh says why it was in full").to_owned();
+        report.reason = report.reason.split("; in full, for ").next().unwrap_or_default().to_owned();
     }
     report
 }
 
 pub async fn rows_of(table: &Table) -> Result<Frame> {
-    let stream = table.read(ReadOptions::default()).await?;
+    frame_of(table.read(ReadOptions::default()).await?).await
+}
+
+pub async fn frame_of(stream: SendableRecordBatchStream) -> Result<Frame> {
     let schema = stream.schema();
     Ok(Frame::new(schema, &stream.try_collect::<Vec<_>>().await?))
 }

@@ -1,0 +1,122 @@
+//! A condition that holds exactly for the rows of some keys.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use tributary_lake::KeySet;
+use tributary_lake::arrow::array::{ArrayRef, BooleanArray};
+use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::common::ScalarValue;
+use tributary_lake::datafusion::error::{DataFusionError, Result};
+use tributary_lake::datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+
+/// So few keys of one column are listed, which the engine finds files, row groups and pages by.
+const LISTED_MAX: usize = 32;
+
+/// Keys of rows, with the columns they were made of.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    pub set: Arc<KeySet>,
+    columns: Vec<ArrayRef>,
+}
+
+impl Keys {
+    /// Keys of these columns, which have the names.
+    ///
+    /// # Errors
+    /// When a type has no order.
+    pub fn new(names: Vec<String>, columns: Vec<ArrayRef>) -> Result<Self, tributary_lake::Error> {
+        let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+        let set = Arc::new(KeySet::new(names, &types, std::slice::from_ref(&columns))?);
+        Ok(Self { set, columns })
+    }
+
+    /// The key columns of the rows that the keys were made of.
+    pub fn columns(&self) -> &[ArrayRef] {
+        &self.columns
+    }
+
+    /// Holds exactly for the rows whose values of `expressions`, one a key column, are one of the keys; null is equal to null.
+    pub fn condition(&self, expressions: &[Expr]) -> Result<Expr> {
+        if self.set.is_empty() {
+            return Ok(lit(false));
+        }
+        let signature = Signature::any(expressions.len(), Volatility::Immutable);
+        let function = ScalarUDF::from(Among { keys: Arc::clone(&self.set), signature });
+        let mut condition = function.call(expressions.to_vec());
+        for (at, expression) in expressions.iter().enumerate() {
+            condition = self.range(at, expression)?.and(condition);
+        }
+        Ok(condition)
+    }
+
+    /// What the engine can tell from statistics: implied by the keys, of one column.
+    fn range(&self, at: usize, expression: &Expr) -> Result<Expr> {
+        let Some(range) = self.set.ranges().0.get(&self.set.names()[at]) else { return Ok(lit(true)) };
+        let within = match &range.bounds {
+            Some((least, greatest)) => {
+                let bounds = expression.clone().gt_eq(lit(least.clone())).and(expression.clone().lt_eq(lit(greatest.clone())));
+                let column = &self.columns[at];
+                match column.len() <= LISTED_MAX {
+                    true => bounds.and(expression.clone().in_list(listed(column)?, false)),
+                    false => bounds,
+                }
+            }
+            None => lit(false),
+        };
+        Ok(if range.nulls { within.or(expression.clone().is_null()) } else { within })
+    }
+}
+
+fn listed(column: &ArrayRef) -> Result<Vec<Expr>> {
+    let valid = (0..column.len()).filter(|row| column.is_valid(*row));
+    let mut values: Vec<ScalarValue> = valid.map(|row| ScalarValue::try_from_array(column, row)).collect::<Result<_>>()?;
+    let mut seen = std::collections::HashSet::new();
+    values.retain(|value| seen.insert(value.clone()));
+    Ok(values.into_iter().map(lit).collect())
+}
+
+#[derive(Debug)]
+struct Among {
+    keys: Arc<KeySet>,
+    signature: Signature,
+}
+
+impl PartialEq for Among {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.keys, &other.keys)
+    }
+}
+
+impl Eq for Among {}
+
+impl Hash for Among {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.keys).cast::<()>().hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Among {
+    fn name(&self) -> &'static str {
+        "__among"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let columns = arguments.args.into_iter().map(|argument| argument.into_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
+        let mut hits = vec![false; rows];
+        let found = self.keys.rows_among(&columns).map_err(DataFusionError::from)?;
+        found.into_iter().for_each(|row| hits[row as usize] = true);
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(hits))))
+    }
+}

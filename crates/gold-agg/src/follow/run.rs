@@ -1,0 +1,323 @@
+//! Reads, finds, computes and writes; the commit is the caller's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use tributary_lake::arrow::compute::{cast, concat_batches, take_record_batch};
+use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
+use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
+use tributary_lake::datafusion::prelude::DataFrame;
+use tributary_lake::{
+    ChangeFile, DataFile, Found, KeyProbe, KeySearch, KeySet, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
+};
+use tributary_specs::GoldSpec;
+
+use super::among::Keys;
+use super::changed::Changes;
+use super::replace::{Difference, difference};
+use super::rows::{Gathered, column, count, distinct, gather};
+use super::shape::{Moved, Places, naming_columns};
+use super::{Stop, feed, normal, too_much};
+use crate::plan::{self, InputState};
+use crate::query::{Input, Joins, Rows, own_names, plan_rows};
+use crate::rules::{self, Tally};
+use crate::{Options, target};
+
+/// Columns that name rows, at most.
+const NAMING_MAX: usize = 3;
+/// The part of the lake's memory that rows of one step may take.
+const MEMORY_PART: usize = 8;
+
+/// Files of the view that are looked into before memory is counted.
+const FILES_AT_ONCE: usize = 8;
+
+/// A view on its way after its inputs.
+pub(crate) struct Follower<'a> {
+    pub lake: &'a Lake,
+    pub spec: &'a GoldSpec,
+    pub options: &'a Options,
+    /// The view as it is.
+    pub view: &'a Table,
+    pub inputs: &'a [Input],
+    /// Where the view is in its inputs, in their order.
+    pub states: &'a [InputState],
+}
+
+/// Columns that name rows, with the values that may differ.
+struct Naming {
+    keys: Keys,
+    /// The columns' places in the query.
+    places: Vec<usize>,
+}
+
+/// What a commit is made of.
+#[derive(Default)]
+pub(crate) struct Followed {
+    pub adds: Vec<NewFile>,
+    pub removes: Vec<DataFile>,
+    pub marks: Vec<RowMarks>,
+    pub changes: Vec<ChangeFile>,
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+    /// Rows that the query made, and of those the ones that the rules kept.
+    pub rows_in: u64,
+    pub rows_out: u64,
+    pub tally: Tally,
+    /// Rows of change feeds read, by input.
+    pub read: BTreeMap<String, u64>,
+}
+
+impl Follower<'_> {
+    /// Brings the view's rows up to date, in files that no commit names yet.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub async fn follow(&self) -> Result<Followed, Stop> {
+        refusal(self.spec).map_or(Ok(()), |reason| Err(Stop::Full(reason)))?;
+        let rows = plan_rows(self.lake, self.spec, Some(self.view), self.inputs, self.options, Joins::Hash).await?;
+        if rows.asks_for_time {
+            return Err(Stop::Full("the query asks for the time".to_owned()));
+        }
+        target::check_columns(self.spec, &rows.columns)?;
+        let wanted = plan::declared_columns(&self.spec.schema, &rows.columns);
+        if wanted.len() > rows.columns.len() {
+            return Err(Stop::Full("columns of the table are filled in by its writer".to_owned()));
+        }
+        let merged = plan::merge_columns(self.view.columns(), &wanted);
+        if merged.is_err() || merged.is_ok_and(|merged| merged.len() > self.view.columns().len()) {
+            return Err(Stop::Full("its columns change".to_owned()));
+        }
+        let moved: Places = (0..self.states.len()).filter(|at| self.states[*at].rows_changed).collect();
+        let (state, query) = rows.frame.into_parts();
+        let query = normal::normal(&state, query)?;
+        let of_moved = || Moved { inputs: self.inputs, moved: &moved };
+        let candidates = naming_columns(&query, &of_moved()).map_err(Stop::Full)?;
+
+        let mut followed = Followed::default();
+        let mut of_inputs = BTreeMap::new();
+        for at in &moved {
+            let state = &self.states[*at];
+            let behind = state.recorded.and_then(|recorded| u64::try_from(recorded).ok());
+            let behind = behind.ok_or_else(|| Stop::Full(format!("`{}` is a new input", state.table)))?;
+            let feed = feed::read(&self.inputs[*at], behind, self.bytes_max()).await?;
+            followed.read.insert(state.table.to_string(), feed.read);
+            of_inputs.insert(*at, feed.rows);
+        }
+        let changes = Changes { state: &state, moved: of_moved(), of_inputs: &of_inputs, bytes_max: self.bytes_max() };
+        let Some(naming) = self.naming_values(&changes, &query, &candidates).await? else { return Ok(followed) };
+        let new = self.new_rows(&changes, &query, &naming, &mut followed).await?;
+        self.write(&naming.keys, new, &mut followed).await?;
+        Ok(followed)
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.lake.options().memory_limit / MEMORY_PART
+    }
+
+    /// The values of naming columns that rows of the view which may differ have; none when none may.
+    async fn naming_values(&self, changes: &Changes<'_>, query: &LogicalPlan, candidates: &[usize]) -> Result<Option<Naming>, Stop> {
+        let Some(changed) = changes.of(query).await? else { return Ok(None) };
+        let schema = query.schema();
+        let pairs: Vec<_> = candidates.iter().map(|place| (column(schema, *place), schema.field(*place).name().clone())).collect();
+        let all = changes.keys(&changed, &pairs).await?;
+        if all.set.is_empty() {
+            return Ok(None);
+        }
+        let chosen = chosen(&all)?;
+        let names: Vec<String> = chosen.iter().map(|at| pairs[*at].1.clone()).collect();
+        let keys = Keys::new(names, chosen.iter().map(|at| ArrayRef::clone(&all.columns()[*at])).collect())?;
+        Ok(Some(Naming { keys, places: chosen.iter().map(|at| candidates[*at]).collect() }))
+    }
+
+    /// The rows of the query with these values that the rules keep.
+    async fn new_rows(
+        &self,
+        changes: &Changes<'_>,
+        query: &LogicalPlan,
+        naming: &Naming,
+        followed: &mut Followed,
+    ) -> Result<Vec<RecordBatch>, Stop> {
+        let expressions: Vec<_> = naming.places.iter().map(|place| column(query.schema(), *place)).collect();
+        let held = LogicalPlan::Filter(Filter::try_new(naming.keys.condition(&expressions)?, Arc::new(query.clone()))?);
+        let frame = rules::ask(self.spec, DataFrame::new(changes.state.clone(), held), &own_names(self.options))?;
+        let Gathered::Rows(batches) = gather(frame.execute_stream().await?, self.bytes_max()).await? else { return Err(too_much()) };
+        followed.rows_in = count(&batches) as u64;
+        let mut kept = Vec::new();
+        for batch in batches {
+            kept.push(match self.spec.expectations.is_empty() {
+                true => batch,
+                false => rules::sift(&self.spec.expectations, rules::key_columns(self.spec), &batch, &mut followed.tally)?.kept,
+            });
+        }
+        followed.rows_out = count(&kept) as u64;
+        Ok(kept)
+    }
+
+    /// Puts new rows in the place of old ones.
+    async fn write(&self, keys: &Keys, new: Vec<RecordBatch>, followed: &mut Followed) -> Result<(), Stop> {
+        let search = KeySearch::new(self.view, self.view.files().await?);
+        let probe: Arc<dyn KeyProbe> = Arc::new(Probe(keys.clone()));
+        let old = self.found(&search, &probe).await?;
+        let columns: Vec<String> = match new.first() {
+            Some(batch) => batch.schema().fields().iter().map(|field| field.name().clone()).collect(),
+            None => self.view.columns().iter().map(|column| column.name.clone()).collect(),
+        };
+        let new = match new.first() {
+            Some(first) => as_view(&old.rows, &concat_batches(&first.schema(), &new)?)?,
+            None => RecordBatch::new_empty(old.rows.schema()),
+        };
+        let difference = difference(&old.rows, &new, &columns, keys.set.names())?;
+        followed.updated = difference.updated.len() as u64;
+        followed.inserted = difference.inserted.len() as u64;
+        followed.deleted = difference.deleted.len() as u64;
+        if difference.is_empty() {
+            return Ok(());
+        }
+        let options = WriterOptions::default();
+        let come: Vec<u32> = difference.updated.iter().map(|(_, new)| *new).chain(difference.inserted.iter().copied()).collect();
+        if !come.is_empty() {
+            let mut writer = self.view.writer(options.clone())?;
+            writer.write(&taken(&new, &come)?).await?;
+            followed.adds = writer.finish().await?;
+        }
+        let mut out = TakenOut { adds: std::mem::take(&mut followed.adds), ..TakenOut::default() };
+        let taker = Taker { search: &search, over: self.view, vectors: true, options: &options };
+        for (file, gone) in gone(&difference, &old) {
+            taker.take(file, gone, &mut out).await?;
+        }
+        (followed.adds, followed.removes, followed.marks) = (out.adds, out.removes, out.marks);
+        if followed.updated + followed.deleted > 0 && self.view.has_change_feed() {
+            followed.changes = self.change_feed(&difference, &old.rows, &new).await?;
+        }
+        Ok(())
+    }
+
+    /// The rows of the view with the keys, some files at a time.
+    async fn found(&self, search: &KeySearch, probe: &Arc<dyn KeyProbe>) -> Result<Found, Stop> {
+        let (mut places, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let numbers: Vec<usize> = (0..search.files().len()).collect();
+        for files in numbers.chunks(FILES_AT_ONCE) {
+            let found = search.find(files.iter().copied(), probe).await?;
+            bytes += found.rows.get_array_memory_size();
+            if bytes > self.bytes_max() {
+                return Err(too_much());
+            }
+            places.extend(found.places);
+            rows.push(found.rows);
+        }
+        Ok(Found { rows: concat_batches(&self.view.schema(), &rows)?, places })
+    }
+
+    async fn change_feed(&self, difference: &Difference, old: &RecordBatch, new: &RecordBatch) -> Result<Vec<ChangeFile>, Stop> {
+        let mut writer = self.view.change_writer();
+        let (before, after): (Vec<u32>, Vec<u32>) = difference.updated.iter().copied().unzip();
+        let changes = [
+            (old, &before, "update_preimage"),
+            (new, &after, "update_postimage"),
+            (old, &difference.deleted, "delete"),
+            (new, &difference.inserted, "insert"),
+        ];
+        for (rows, at, change) in changes {
+            if !at.is_empty() {
+                writer.write(&worded(&taken(rows, at)?, change)?).await?;
+            }
+        }
+        Ok(writer.finish().await?)
+    }
+}
+
+/// Rows with the types that the columns of the view have.
+fn as_view(view: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
+        let wanted = view.schema().field_with_name(field.name())?.data_type().clone();
+        columns.push(if *field.data_type() == wanted { ArrayRef::clone(column) } else { cast(column, &wanted)? });
+        fields.push(Field::new(field.name(), wanted, true));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// Why a view would not follow whichever of its inputs moves; none where it would, as far as its query and declaration tell.
+pub(crate) fn why_not(spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<Option<String>, Stop> {
+    if let Some(reason) = refusal(spec) {
+        return Ok(Some(reason));
+    }
+    if rows.asks_for_time {
+        return Ok(Some("the query asks for the time".to_owned()));
+    }
+    let (state, query) = rows.frame.clone().into_parts();
+    let query = normal::normal(&state, query)?;
+    let moved: Places = (0..inputs.len()).collect();
+    Ok(naming_columns(&query, &Moved { inputs, moved: &moved }).err())
+}
+
+/// Why a view follows in no case, by its declaration.
+fn refusal(spec: &GoldSpec) -> Option<String> {
+    spec.may_quarantine().then(|| "rows that its rules set aside are kept in a table of their own, all together".to_owned())
+}
+
+/// The columns to name rows by, those with most different values first, as many as tell the most rows apart.
+fn chosen(keys: &Keys) -> Result<Vec<usize>, ArrowError> {
+    let fields: Vec<Field> =
+        keys.columns().iter().enumerate().map(|(at, column)| Field::new(at.to_string(), column.data_type().clone(), true)).collect();
+    let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), keys.columns().to_vec())?;
+    let rows = std::slice::from_ref(&rows);
+    let mut by_values = Vec::new();
+    for at in 0..keys.columns().len() {
+        by_values.push((distinct(rows, &[at])?, at));
+    }
+    by_values.sort_by_key(|(values, at)| (std::cmp::Reverse(*values), *at));
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut told_apart = 0;
+    for (_, at) in by_values.into_iter().take(NAMING_MAX) {
+        let more = [chosen.clone(), vec![at]].concat();
+        let values = distinct(rows, &more)?;
+        if values > told_apart {
+            (chosen, told_apart) = (more, values);
+        }
+    }
+    Ok(chosen)
+}
+
+fn gone(difference: &Difference, old: &Found) -> BTreeMap<usize, Vec<u64>> {
+    let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    for row in difference.updated.iter().map(|(old, _)| *old).chain(difference.deleted.iter().copied()) {
+        let (file, place) = old.places[row as usize];
+        gone.entry(file).or_default().push(place);
+    }
+    gone
+}
+
+fn taken(rows: &RecordBatch, at: &[u32]) -> Result<RecordBatch, ArrowError> {
+    take_record_batch(rows, &UInt32Array::from(at.to_vec()))
+}
+
+/// Rows with the word of what happened to them.
+fn worded(rows: &RecordBatch, change: &str) -> Result<RecordBatch, ArrowError> {
+    let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    fields.push(Field::new("_change_type", DataType::Utf8, true));
+    let mut columns = rows.columns().to_vec();
+    columns.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])) as ArrayRef);
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// Looks for rows of the view by their naming values.
+#[derive(Debug)]
+struct Probe(Keys);
+
+impl KeyProbe for Probe {
+    fn columns(&self) -> &[String] {
+        self.0.set.names()
+    }
+
+    fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
+        self.0.set.rows_among(keys.columns())
+    }
+
+    fn keys(&self) -> Option<&KeySet> {
+        Some(&self.0.set)
+    }
+}

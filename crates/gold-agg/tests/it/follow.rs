@@ -1,0 +1,225 @@
+//! When a view follows its inputs, when it does not, and what is said of it.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use tributary_gold_agg::{Options, run};
+use tributary_lake::{Commit, CommitOutcome, Operation, Reads, WriterOptions};
+use tributary_specs::{Column, DatasetReport, ExpectationAction, GoldSpec, Refresh, TableSpec};
+use tributary_testkit::{Frame, assert_frames_eq, frame};
+
+use crate::world::{World, name};
+
+fn orders() -> Frame {
+    frame!(
+        "order_id: long | region: string | amount: long
+         1              | north          | 10
+         2              | north          | 4
+         3              | south          | 2
+         4              | null           | null"
+    )
+}
+
+fn by_region() -> GoldSpec {
+    GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
+}
+
+fn nothing() -> Frame {
+    frame!("order_id: long | region: string | amount: long")
+}
+
+async fn refreshed(world: &World, spec: &GoldSpec) -> Result<DatasetReport> {
+    Ok(run(&world.lake, spec, &Options::default()).await?)
+}
+
+/// G2: rows of groups that did not change are not touched, and readers of the change feed are told what happened.
+#[tokio::test]
+async fn only_rows_of_changed_groups_are_written_and_the_change_feed_tells_them() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    refreshed(&world, &by_region()).await?;
+    let come = frame!("order_id: long | region: string | amount: long\n 5 | west | 7\n 6 | null | 1");
+    world.change("silver.orders", &BTreeSet::from([2]), &come, false).await?;
+    let report = refreshed(&world, &by_region()).await?;
+    assert_eq!((report.mode.as_str(), report.reason.as_str()), ("incremental", "silver.orders moved from version 1 to 2"));
+    assert_eq!((report.rows_inserted, report.rows_updated, report.rows_deleted), (1, 1, 1));
+    let expected = frame!(
+        "region: string | revenue: long | orders: long
+         north          | 14            | 2
+         null           | 1             | 2
+         west           | 7             | 1"
+    );
+    assert_frames_eq!(world.rows("gold.revenue").await?, expected);
+    let view = world.table("gold.revenue").await?;
+    let changes = crate::world::frame_of(view.changes(2, 2).await?).await?;
+    assert_frames_eq!(
+        changes.select(&["region", "revenue", "_change_type"]),
+        frame!(
+            "region: string | revenue: long | _change_type: string
+             null           | null          | update_preimage
+             null           | 1             | update_postimage
+             south          | 2             | delete
+             west           | 7             | insert"
+        )
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_change_that_leaves_the_view_as_it_is_moves_its_positions_and_no_row() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let spec = GoldSpec::new(name("gold.regions"), "SELECT DISTINCT region FROM silver.orders");
+    refreshed(&world, &spec).await?;
+    world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+    let report = refreshed(&world, &spec).await?;
+    assert_eq!((report.mode.as_str(), report.rows_inserted + report.rows_updated + report.rows_deleted), ("incremental", 0));
+    assert_eq!(report.positions["silver.orders"], 2);
+    assert_eq!(refreshed(&world, &spec).await?.reason, "no input moved");
+    Ok(())
+}
+
+/// G3
+#[tokio::test]
+async fn what_does_not_follow_is_refreshed_in_full_for_one_reason_that_is_told() -> Result<()> {
+    for (query, reason) in [
+        ("SELECT count(*) AS n FROM silver.orders", "without GROUP BY a row of it is made of every row of its inputs"),
+        (
+            "SELECT sum(amount) AS n FROM silver.orders GROUP BY region",
+            "no column of its result says of which groups or rows a row is made",
+        ),
+        ("SELECT order_id FROM silver.orders ORDER BY order_id LIMIT 2", "LIMIT takes rows by the order of all of them"),
+        ("SELECT region, count(*) AS n FROM silver.orders GROUP BY ROLLUP (region)", "ROLLUP, CUBE and GROUPING SETS are not followed"),
+        (
+            "SELECT order_id, row_number() OVER (ORDER BY order_id) AS n FROM silver.orders",
+            "a window without PARTITION BY columns is over every row",
+        ),
+        (
+            "SELECT order_id FROM silver.orders WHERE order_id NOT IN (SELECT amount FROM silver.orders)",
+            "NOT IN looks at every row of its subquery; NOT EXISTS does not",
+        ),
+    ] {
+        let world = World::new();
+        world.append("silver.orders", &orders()).await?;
+        let spec = GoldSpec::new(name("gold.view"), query);
+        refreshed(&world, &spec).await?;
+        world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+        let report = refreshed(&world, &spec).await?;
+        assert_eq!(report.reason, format!("silver.orders moved from version 1 to 2; in full, for {reason}"), "{query}");
+        assert_eq!(report.mode, "full");
+        let strict = GoldSpec { table: name("gold.strict"), ..spec.with_refresh(Refresh::Incremental) };
+        let error = run(&world.lake, &strict, &Options::default()).await.unwrap_err().to_string();
+        assert!(error.ends_with(reason), "{error}");
+        assert!(world.lake.table(&strict.table).await?.is_none(), "nothing is made");
+    }
+    Ok(())
+}
+
+/// G3: a view that is to follow or stop stops where it could not, and goes on where it can.
+#[tokio::test]
+async fn a_view_that_refuses_to_fall_back_is_left_as_it_was() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let spec = by_region().with_refresh(Refresh::Incremental);
+    refreshed(&world, &spec).await?;
+    world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+    assert_eq!(refreshed(&world, &spec).await?.mode, "incremental");
+    let changed = GoldSpec {
+        query: "SELECT region, max(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region".into(),
+        ..spec.clone()
+    };
+    let error = run(&world.lake, &changed, &Options::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "`gold.revenue` asks for incremental refresh and would be refreshed in full, for the definition changed");
+    assert_eq!(world.version("gold.revenue").await?, 2);
+    run(&world.lake, &changed, &Options { full_refresh: true, ..Options::default() }).await?;
+    assert_eq!(world.version("gold.revenue").await?, 3);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_input_without_a_change_feed_or_with_other_columns_is_read_in_full() -> Result<()> {
+    let world = World::new();
+    let mut silent = TableSpec::new(name("silver.silent"), Column::all_from_arrow(&orders().schema())?);
+    silent.properties.insert("delta.enableChangeDataFeed".to_owned(), "false".to_owned());
+    world.lake.create(&silent).await?;
+    world.append("silver.silent", &orders()).await?;
+    let spec = GoldSpec::new(name("gold.view"), "SELECT order_id, region FROM silver.silent");
+    refreshed(&world, &spec).await?;
+    world.append("silver.silent", &orders()).await?;
+    let report = refreshed(&world, &spec).await?;
+    assert!(report.reason.ends_with("in full, for `silver.silent` has no change feed"), "{}", report.reason);
+    assert_eq!(world.rows("gold.view").await?.len(), 8);
+
+    world.append("silver.orders", &orders()).await?;
+    refreshed(&world, &by_region()).await?;
+    let table = world.table("silver.orders").await?;
+    let mut columns = table.columns().to_vec();
+    columns.push(Column::new("extra", "long".parse()?));
+    let mut writer = table.writer(WriterOptions { columns: Some(columns.clone()), ..WriterOptions::default() })?;
+    writer.write(orders().batch()).await?;
+    let commit = Commit {
+        operation: Operation::Write,
+        adds: writer.finish().await?,
+        schema: Some(columns),
+        reads: Reads::WholeTable,
+        ..Commit::default()
+    };
+    assert!(matches!(table.commit(commit).await?, CommitOutcome::Committed { .. }));
+    let report = refreshed(&world, &by_region()).await?;
+    assert!(report.reason.ends_with("in full, for column `extra` of `silver.orders` is new"), "{}", report.reason);
+    Ok(())
+}
+
+#[tokio::test]
+async fn rules_hold_for_rows_that_are_made_anew_and_dropped_rows_stay_away() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let spec = by_region().with_expectation("known", "region IS NOT NULL", ExpectationAction::Drop);
+    refreshed(&world, &spec).await?;
+    assert_eq!(world.rows("gold.revenue").await?.len(), 2);
+    let come = frame!("order_id: long | region: string | amount: long\n 5 | null | 7\n 6 | south | 1");
+    world.change("silver.orders", &BTreeSet::new(), &come, false).await?;
+    let report = refreshed(&world, &spec).await?;
+    assert_eq!((report.mode.as_str(), report.rows_in, report.rows_out), ("incremental", 2, 1));
+    crate::world::assert_counts_add_up(&report);
+    assert_eq!(world.rows("gold.revenue").await?.len(), 2);
+
+    let strict = by_region().with_expectation("small", "revenue < 100", ExpectationAction::Fail);
+    refreshed(&world, &strict).await?;
+    let come = frame!("order_id: long | region: string | amount: long\n 7 | south | 1000");
+    world.change("silver.orders", &BTreeSet::new(), &come, false).await?;
+    let version = world.version("gold.revenue").await?;
+    assert!(run(&world.lake, &strict, &Options::default()).await.unwrap_err().to_string().contains("EXPECTATION_VIOLATION"));
+    assert_eq!(world.version("gold.revenue").await?, version);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_view_in_partitions_follows_by_the_column_that_it_is_partitioned_by() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let spec = GoldSpec { partition_by: vec!["region".into()], ..by_region() };
+    refreshed(&world, &spec).await?;
+    let come = frame!("order_id: long | region: string | amount: long\n 5 | west | 7\n 6 | null | 1\n 7 | north | 1");
+    world.change("silver.orders", &BTreeSet::from([2]), &come, false).await?;
+    let report = refreshed(&world, &spec).await?;
+    assert_eq!((report.rows_inserted, report.rows_updated, report.rows_deleted), (1, 2, 1), "{}", report.reason);
+    let expected = frame!("region: string | revenue: long | orders: long\n north | 15 | 3\n null | 1 | 2\n west | 7 | 1");
+    assert_frames_eq!(world.rows("gold.revenue").await?, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn changes_that_do_not_fit_into_memory_are_read_in_full() -> Result<()> {
+    let world = World::with(crate::world::memory(), 8 << 20);
+    world.append("silver.orders", &orders()).await?;
+    refreshed(&world, &by_region()).await?;
+    let rows: Vec<Vec<tributary_testkit::Value>> = (0..60_000)
+        .map(|id| vec![tributary_testkit::Value::Int(id), tributary_testkit::Value::text("north"), tributary_testkit::Value::Int(1)])
+        .collect();
+    let many = Frame::of(&Column::all_from_arrow(&orders().schema())?, &rows);
+    world.change("silver.orders", &BTreeSet::new(), &many, false).await?;
+    let report = refreshed(&world, &by_region()).await?;
+    assert!(report.reason.ends_with("what changed does not fit into the memory that may be used"), "{}", report.reason);
+    Ok(())
+}
