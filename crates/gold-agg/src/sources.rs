@@ -57,9 +57,9 @@ pub(crate) fn tables(statement: &Statement) -> Result<Vec<TableName>, String> {
     }
 }
 
-/// Whether a function gives the changes of a table.
-fn is_table_changes(name: &ObjectName) -> bool {
-    matches!(parts(name).as_deref(), Some([one]) if one.value.eq_ignore_ascii_case("table_changes"))
+/// Whether a function is one of those that views may read.
+fn is_called(name: &ObjectName, functions: &[&str]) -> bool {
+    matches!(parts(name).as_deref(), Some([one]) if functions.iter().any(|function| one.value.eq_ignore_ascii_case(function)))
 }
 
 /// The parts of a dotted name.
@@ -109,7 +109,7 @@ impl Visitor for Tables {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<String> {
         let refuse = |reason: String| ControlFlow::Break(reason);
         match factor {
-            TableFactor::Table { name, args: Some(_), .. } if is_table_changes(name) => match TableUse::of(factor) {
+            TableFactor::Table { name, args: Some(_), .. } if is_called(name, &["table_changes", "range"]) => match TableUse::of(factor) {
                 Ok(Some(used)) => self.named(&used.parts.iter().map(String::as_str).collect::<Vec<_>>(), &used.parts.join(".")),
                 Ok(None) => ControlFlow::Continue(()),
                 Err(error) => refuse(error.to_string()),
@@ -180,6 +180,7 @@ mod tests {
             ("SELECT * FROM silver.a -- , silver.b\n/* silver.c */", vec!["silver.a"]),
             ("SELECT 'FROM silver.b' AS t FROM silver.a", vec!["silver.a"]),
             ("SELECT * FROM table_changes('main.silver.a', 1, 4) c JOIN silver.b USING (id)", vec!["silver.a", "silver.b"]),
+            ("SELECT * FROM range(5) r JOIN silver.b USING (id)", vec!["silver.b"]),
         ] {
             assert_eq!(names(query), expected, "{query}");
         }

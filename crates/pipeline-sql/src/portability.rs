@@ -161,6 +161,9 @@ fn reads(query: &Query, of: &str, report: &mut Report) {
         if read.written.live {
             report.uses(read.place.clone(), &rules::LIVE_NAME, Some(of));
         }
+        if read.changes.is_some() {
+            report.uses(read.place.clone(), &rules::TABLE_CHANGES, Some(of));
+        }
         if let Some(call) = &read.call {
             let rule = match call.function.as_str() {
                 "read_files" => &rules::READ_FILES,

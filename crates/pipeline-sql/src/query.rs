@@ -289,6 +289,9 @@ impl Gathering<'_> {
             let Some(open) = self.cursor.closing(words.end) else { return };
             let arguments = self.cursor.within(words.end, open + 1);
             let call = Call::read(&texts.join("."), arguments, self.of, self.report);
+            if call.function == "range" && !streaming {
+                return;
+            }
             let range = self.bytes(&(words.start..open + 1));
             if call.function == table_changes::NAME {
                 return self.changes(

@@ -1,5 +1,6 @@
 //! Walks FROM: tables, subqueries, and how they are joined.
 
+use tributary_fault::nearest;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Spanned, TableFactor, TableWithJoins,
 };
@@ -9,8 +10,8 @@ use crate::alias::{is_values, name_columns_of_values, relation, renamed};
 use crate::ast::{object_name, quoted};
 use crate::rewrite::{Rewriter, refuse_if};
 use crate::scope::{Outside, Relation, Scope, same};
-use crate::uses::TableUse;
-use crate::{Error, error, tables};
+use crate::uses::{Read, TableUse};
+use crate::{Error, error, range, tables};
 
 impl Rewriter<'_> {
     /// The relations of a FROM clause, in its order.
@@ -48,9 +49,24 @@ impl Rewriter<'_> {
         Ok(())
     }
 
+    /// What stands for `range(…)`, where a factor is that.
+    fn range(&self, factor: &mut TableFactor, relations: &mut Vec<Relation>) -> Result<Option<TableFactor>, Error> {
+        let TableFactor::Table { name, alias, args: Some(arguments), .. } = factor else { return Ok(None) };
+        if !range::is_range(name) {
+            return Ok(None);
+        }
+        let subquery = Box::new(range::query(name, arguments)?);
+        relations.push(relation(alias, vec![range::NAME.to_owned()], range::columns(), relations)?);
+        Ok(Some(TableFactor::Derived { lateral: false, subquery, alias: alias.take(), sample: None }))
+    }
+
     fn factor(&self, factor: &mut TableFactor, relations: &mut Vec<Relation>, outside: Outside<'_>) -> Result<(), Error> {
         let span = factor.span();
         let used = TableUse::of(factor)?;
+        if let Some(rows) = self.range(factor, relations)? {
+            *factor = rows;
+            return Ok(());
+        }
         match factor {
             TableFactor::Table { name, alias, args, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints } => {
                 refuse_if(!with_hints.is_empty() || !index_hints.is_empty(), "a hint", span)?;
@@ -59,7 +75,9 @@ impl Rewriter<'_> {
                 refuse_if(json_path.is_some(), "a path into JSON", span)?;
                 refuse_if(sample.is_some(), "the clause TABLESAMPLE", span)?;
                 let Some(used) = used else { return Err(Error::refused("this table", span)) };
-                if let (false, Some(how)) = (self.travels, used.read.how()) {
+                // What the changes of an input are is the input's as it is.
+                let is_past = !matches!(used.read, Read::Changes(..));
+                if let (false, true, Some(how)) = (self.travels, is_past, used.read.how()) {
                     return Err(Error::refused_with_hint(
                         format!("{how} in a dataset"),
                         "a dataset is over its inputs as they are",
@@ -159,7 +177,12 @@ fn using(column: &mut ObjectName, relations: &[Relation], left: usize) -> Result
         (Some(a), Some(b)) => {
             Err(Error::refused_with_hint(format!("USING ({name})"), format!("the sides spell it `{a}` and `{b}`: say ON"), span))
         }
-        _ => Err(Error::NoColumn { column: name, suggestion: None, span: error::position(span) }),
+        (left_has, _) => {
+            let side = if left_has.is_none() { &relations[..left] } else { &relations[left..] };
+            let known = side.iter().flat_map(|relation| &relation.columns).map(|column| column.name.as_str());
+            let suggestion = nearest(&name, known).map(str::to_owned);
+            Err(Error::NoColumn { column: name, suggestion, span: error::position(span) })
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::{Error, error, parse};
+use crate::{Error, error, parse, range};
 
 /// A table as a statement uses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,6 +101,7 @@ impl TableUse {
         match args {
             None => Ok(Some(Self { parts, read: version.as_ref().map(travel).transpose()?.map_or(Read::Latest, Read::At) })),
             Some(args) if parts.len() == 1 && parts[0].eq_ignore_ascii_case("table_changes") => changes(name, args).map(Some),
+            Some(_) if range::is_range(name) => Ok(None),
             Some(_) => Err(Error::refused(format!("the table function `{name}`"), name.span())),
         }
     }

@@ -73,17 +73,53 @@ fn a_full_refresh_builds_tables_anew_and_runs_nothing_else() {
 }
 
 #[test]
-fn a_protected_table_and_a_feed_are_refused_before_anything_is_touched() {
+fn a_protected_table_is_refused_before_anything_is_touched() {
     let shop = shop_with("    properties: {pipelines.reset.allowed: false}");
-    for (table, code) in [("silver.orders", "TR0006"), ("bronze.orders", "TR0007")] {
+    let protected = PIPELINE
+        .replace("    decode: json\n", "    decode: json\n    properties: {pipelines.reset.allowed: false}\n")
+        .replace("    sequence_by: [seq]", "    sequence_by: [seq]\n    properties: {pipelines.reset.allowed: false}");
+    shop.write("pipeline.yml", &protected);
+    for table in ["silver.orders", "bronze.orders"] {
         let said = shop.says(2, &["run", "--full-refresh", table, "--log-format", "text"]);
-        assert!(said.contains(code), "{said}");
+        assert!(said.contains("TR0006"), "{said}");
     }
     assert!(!shop.path("data/lake/main").exists(), "nothing was touched");
     shop.says(0, &["run"]);
     shop.says(0, &["run", "--full-refresh-all"]);
     let history = shop.says(0, &["show", "history", "silver.orders"]);
     assert!(!history.contains("Overwrite"), "{history}");
+}
+
+#[test]
+fn a_feed_is_refreshed_in_full_with_what_reads_it_and_a_plan_tells_what_may_be_lost() {
+    let shop = Shop::new();
+    shop.says(0, &["run"]);
+    let count = |table: &str| {
+        let rows = shop.json(&["sql", &format!("SELECT count(*) AS n FROM {table}"), "-o", "json"]);
+        rows[0]["n"].as_u64().unwrap()
+    };
+    let before = count("bronze.orders");
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    let plan = shop.says(0, &["plan", "--full-refresh", "bronze.orders"]);
+    assert!(plan.contains("a full refresh was asked for") && !plan.contains("lose"), "{plan}");
+    // What reads the appends of the feed stops at the commit, and says what to do.
+    shop.says(0, &["run", "--full-refresh", "bronze.orders"]);
+    assert_eq!(count("bronze.orders"), before + 1);
+    let said = shop.says(2, &["run", "--log-format", "text"]);
+    assert!(said.contains("SM0023") && said.contains("tributary run --full-refresh silver.orders"), "{said}");
+    shop.says(0, &["run", "--full-refresh", "silver.orders"]);
+    shop.says(0, &["run"]);
+    assert_eq!((count("silver.orders"), count("gold.by_status")), (3, 1));
+    // Both at once, and a file that is gone is lost by choice alone.
+    std::fs::remove_file(shop.path("data/raw/orders/2.jsonl")).unwrap();
+    let both = ["--full-refresh", "bronze.orders,silver.orders"];
+    let plan = shop.says(0, &[&["plan"], both.as_slice()].concat());
+    assert!(plan.contains("rows of 1 file not there any more") && plan.contains("--accept-shorter-history"), "{plan}");
+    let said = shop.says(2, &[&["run", "--log-format", "text"], both.as_slice()].concat());
+    assert!(said.contains("BR0032") && count("bronze.orders") == before + 1, "{said}");
+    shop.says(0, &[&["run", "--accept-shorter-history"], both.as_slice()].concat());
+    assert_eq!((count("bronze.orders"), count("silver.orders")), (before, 2));
+    shop.says(0, &["run"]);
 }
 
 #[test]

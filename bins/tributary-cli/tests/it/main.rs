@@ -6,6 +6,7 @@ mod commands;
 mod datasets;
 mod doctor;
 mod flows;
+mod functions;
 mod infer;
 mod init;
 mod inputs;

@@ -69,6 +69,9 @@ rules! {
     FEED_COLUMNS = "feed_columns", "a table filled by read_files, read_kafka or cloud_files",
         Differs("columns that tell where a row is from (_file, _line, _ingested_at, … and _op, _position of change events) are not in the table there: ask for them with _metadata"), Same;
     READ_FILES = "read_files", "read_files", Same, Missing("read the files in Python: spark.readStream");
+    TABLE_CHANGES = "table_changes", "table_changes",
+        Differs("AUTO CDC upserts deletes and rows before updates there: say APPLY AS DELETE WHEN _change_type = 'delete', and leave update_preimage out"),
+        Missing("write STREAM table CHANGES FROM VERSION n");
     READ_KAFKA = "read_kafka", "read_kafka", Same, Missing("read the topic in Python: spark.readStream");
     CLOUD_FILES = "cloud_files", "cloud_files", Same, Missing("read the files in Python: spark.readStream");
     OUR_OPTION = "our_option", "options and formats of ours in read_files and read_kafka",

@@ -114,3 +114,12 @@ fn a_view_of_files_is_made_of_a_table_that_mirrors_their_folder() {
         assert!(told.contains(said), "{told}");
     }
 }
+
+#[test]
+fn a_range_of_numbers_is_part_of_the_text() {
+    let made = pipeline("CREATE MATERIALIZED VIEW v AS SELECT r.id, s.a FROM range(1, 9, 2) r LEFT JOIN raw.s s ON s.a = r.id");
+    assert_eq!(made.gold[0].query, "SELECT r.id, s.a FROM range(1, 9, 2) r LEFT JOIN raw.s s ON s.a = r.id");
+    assert_eq!(made.gold[0].sources.len(), 1);
+    let told = read("CREATE STREAMING TABLE t AS SELECT id FROM STREAM range(9)").to_pipeline("case").unwrap_err().to_string();
+    assert!(told.contains("range(…)"), "{told}");
+}

@@ -83,6 +83,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
     ("read_files", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('x', format => 'json')", (1, 50)),
     ("read_kafka", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(bootstrapServers => 'b:1', subscribe => 'c')", (1, 50)),
     ("cloud_files", "CREATE STREAMING TABLE t AS SELECT * FROM cloud_files('x', 'json')", (1, 43)),
+    ("table_changes", "CREATE STREAMING TABLE t AS SELECT a FROM STREAM table_changes('b.x', 1)", (1, 50)),
     ("our_option", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_files('x', format => 'json',\n  feed => 'f')", (2, 3)),
     (
         "option_not_applied",
