@@ -41,6 +41,11 @@ pub(crate) fn number(digits: &str) -> Expr {
     Expr::Value(Value::Number(digits.into(), false).with_empty_span())
 }
 
+/// A literal number of 64 bits, for a text that is yet to be rewritten.
+pub(crate) fn long(number: usize) -> Expr {
+    Expr::Value(Value::Number(number.to_string(), true).with_empty_span())
+}
+
 /// A literal truth.
 pub(crate) fn boolean(yes: bool) -> Expr {
     Expr::Value(Value::Boolean(yes).with_empty_span())

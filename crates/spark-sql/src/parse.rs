@@ -1,18 +1,18 @@
 //! Text to one statement.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spanned, Statement};
-use tributary_lake::datafusion::sql::sqlparser::dialect::{DatabricksDialect, Dialect};
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use crate::{Error, literal};
+use crate::dialect::Spark;
+use crate::{Error, lex, literal};
 
 /// Words, signs and blanks of a text at most.
 pub(crate) const TOKENS_MAX: usize = 50_000;
 
 /// The parts of a dotted name as it stands in a text, back-quotes taken off.
 pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
-    let name = Parser::new(&DatabricksDialect).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
+    let name = Parser::new(&Spark).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
     name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect()
 }
 
@@ -23,8 +23,7 @@ pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
 
 /// One query, or an `EXPLAIN` of one, of these words.
 pub(crate) fn one(tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
-    let statements =
-        Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
+    let statements = Parser::new(&Spark).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
     let mut statements = statements.into_iter();
     match (statements.next(), statements.next()) {
         (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),
@@ -55,88 +54,85 @@ fn query_or_explain(statement: Statement) -> Result<Statement, Error> {
 
 /// One expression.
 pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
-    let mut parser = Parser::new(&DatabricksDialect).with_tokens_with_locations(tokens(text)?);
+    let mut parser = Parser::new(&Spark).with_tokens_with_locations(tokens(text)?);
     let expression = parser.parse_expr().map_err(|error| syntax(&error))?;
     parser.expect_token(&Token::EOF).map_err(|error| syntax(&error))?;
     Ok(expression)
 }
 
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
-    let tokens = words(text)?;
-    if tokens.len() > TOKENS_MAX {
-        let what = format!("a text of more than {TOKENS_MAX} words and signs");
-        return Err(Error::refused(what, tokens[TOKENS_MAX].span));
+    let tokens = words(text, TOKENS_MAX)?;
+    match tokens.get(TOKENS_MAX) {
+        Some(first) => Err(lex::too_many(TOKENS_MAX, first.span)),
+        None => Ok(tokens),
     }
-    Ok(tokens)
 }
 
-/// The words, signs and blanks of a text; strings hold what they mean.
-pub(crate) fn words(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
-    let mut tokens = Tokenizer::new(&Escapes, text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
-    join_numbers(&mut tokens);
-    for TokenWithSpan { token, .. } in &mut tokens {
-        match token {
-            Token::SingleQuotedString(text) => *text = meant(text, '\''),
-            Token::DoubleQuotedString(text) => *text = meant(text, '"'),
-            Token::Word(word) if word.quote_style == Some('`') => word.value = word.value.replace("``", "`"),
-            _ => {}
-        }
-    }
-    Ok(tokens)
-}
-
-/// Joins a number and the letters behind it that tell its type: to the tokenizer `1S` is a word, and `1e3D` a number and a word.
-fn join_numbers(tokens: &mut Vec<TokenWithSpan>) {
-    let is_field = |before: Option<&TokenWithSpan>| before.is_some_and(|before| before.token == Token::Period);
-    let mut joined: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    for mut token in tokens.drain(..) {
-        if let Token::Word(word) = &token.token
-            && word.quote_style.is_none()
-        {
-            let before = joined.last().map(|before| (&before.token, before.span.end));
-            if literal::has_suffix(&word.value) && !is_field(joined.last()) {
-                token.token = Token::Number(word.value.clone(), false);
-            } else if let Some((Token::Number(digits, false), end)) = before
-                && end == token.span.start
-                && literal::is_suffix(&word.value)
+/// The words, signs and blanks of a text; strings hold what they mean, numbers the letters that tell their types. A text of many more
+/// than `most` is not read.
+pub(crate) fn words(text: &str, most: usize) -> Result<Vec<TokenWithSpan>, Error> {
+    lex::check(text, most)?;
+    let masked = lex::masked(text);
+    let (text, mask) = masked.as_ref().map_or((text, None), |(masked, mask)| (masked.as_str(), Some(*mask)));
+    let tokens = Tokenizer::new(&Spark, text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
+    let mut told: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for mut token in tokens {
+        let before = told.last().filter(|before| before.span.end == token.span.start);
+        let joined = match &mut token.token {
+            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)
+                if before.is_some_and(|before| is_raw_mark(&before.token)) =>
             {
-                token.token = Token::Number(format!("{digits}{}", word.value), false);
-                token.span.start = joined.pop().map_or(token.span.start, |number| number.span.start);
+                *text = raw(text, mask);
+                true
             }
+            Token::SingleQuotedString(text) => {
+                *text = meant(text, '\'');
+                false
+            }
+            Token::DoubleQuotedString(text) => {
+                *text = meant(text, '"');
+                false
+            }
+            Token::Word(word) if word.quote_style == Some('`') => {
+                word.value = word.value.replace("``", "`");
+                false
+            }
+            Token::Word(word) if word.quote_style.is_none() => match number(&word.value, before.map(|before| &before.token)) {
+                Some((number, joined)) => {
+                    token.token = number;
+                    joined
+                }
+                None => false,
+            },
+            _ => false,
+        };
+        if joined && let Some(first) = told.pop() {
+            token.span.start = first.span.start;
         }
-        joined.push(token);
+        told.push(token);
     }
-    *tokens = joined;
+    Ok(told)
 }
 
-/// Tells words apart as the parser's dialect does, but that a backslash in a string is one sign with what follows it.
-#[derive(Debug)]
-struct Escapes;
-
-impl Dialect for Escapes {
-    fn is_delimited_identifier_start(&self, sign: char) -> bool {
-        DatabricksDialect.is_delimited_identifier_start(sign)
+/// A number with letters that tell its type, and whether what stands before the word is part of it: to the tokenizer `1S` is a word, and
+/// `1e3D` a number and a word.
+fn number(word: &str, before: Option<&Token>) -> Option<(Token, bool)> {
+    match before {
+        Some(Token::Number(digits, false)) if literal::is_suffix(word) => Some((Token::Number(format!("{digits}{word}"), false), true)),
+        Some(Token::Period) => None,
+        _ => literal::has_suffix(word).then(|| (Token::Number(word.to_owned(), false), false)),
     }
+}
 
-    fn is_identifier_start(&self, sign: char) -> bool {
-        DatabricksDialect.is_identifier_start(sign)
-    }
+/// Whether a string right behind is raw.
+fn is_raw_mark(token: &Token) -> bool {
+    matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("r"))
+}
 
-    fn is_identifier_part(&self, sign: char) -> bool {
-        DatabricksDialect.is_identifier_part(sign)
-    }
-
-    fn supports_numeric_prefix(&self) -> bool {
-        DatabricksDialect.supports_numeric_prefix()
-    }
-
-    fn supports_nested_comments(&self) -> bool {
-        DatabricksDialect.supports_nested_comments()
-    }
-
-    fn supports_string_literal_backslash_escape(&self) -> bool {
-        true
-    }
+/// What a raw string means: its signs as they are. Two quotes end one such string and begin another, which is joined to it.
+fn raw(written: &str, mask: Option<char>) -> String {
+    let told = written.replace("''", "").replace("\"\"", "");
+    mask.map_or(told.clone(), |mask| told.replace(mask, "\\"))
 }
 
 /// What a string means: a backslash and what follows it are one sign, and so are two of its quotes.
@@ -197,13 +193,16 @@ mod tests {
             (r"'10\%\_'", r"10\%\_"),
             (r"'a\nb\u00e9\uzz'", "a\nbéuzz"),
             ("\"say \"\"no\"\"\"", "say \"no\""),
+            (r"r'\d+\'", r"\d+\"),
+            (r#"R"C:\it's""#, r"C:\it's"),
+            (r"r'a\n''b'", r"a\nb"),
         ] {
-            let tokens = words(written).unwrap();
+            let tokens = words(written, 99).unwrap();
             let (Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)) = &tokens[0].token else { panic!("{written}") };
             assert_eq!(text, told, "{written}");
         }
-        assert!(words(r"'open\'").is_err());
-        let Token::Word(name) = &words("`a``b`").unwrap()[0].token else { panic!("a name") };
+        assert!(words(r"'open\'", 99).is_err());
+        let Token::Word(name) = &words("`a``b`", 99).unwrap()[0].token else { panic!("a name") };
         assert_eq!(name.value, "a`b");
     }
 }

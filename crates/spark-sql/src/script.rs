@@ -7,11 +7,16 @@ use std::sync::Arc;
 
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
-use crate::Error;
 use crate::parse::{TOKENS_MAX, words};
+use crate::{Error, lex};
 
 /// Bytes of a text at most.
 const BYTES_MAX: usize = 8 << 20;
+
+/// Words, signs and blanks of all its statements at most, about.
+const SCRIPT_TOKENS_MAX: usize = 2_000_000;
+/// Signs between two marks of a text.
+const STRIDE: usize = 64;
 
 /// One statement of a text, not yet read.
 #[derive(Debug, Clone)]
@@ -26,13 +31,24 @@ pub struct Piece {
 #[derive(Debug)]
 pub(crate) struct Whole {
     text: String,
+    /// Which sign of the text each line begins with.
     lines: Vec<usize>,
+    /// The byte of every so manieth sign, so that a place far into a line is found as soon as one near its start.
+    marks: Vec<usize>,
 }
 
 impl Whole {
     fn new(text: &str) -> Self {
-        let lines = std::iter::once(0).chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
-        Self { lines: lines.collect(), text: text.to_owned() }
+        let (mut lines, mut marks) = (vec![0], Vec::new());
+        for (sign, (at, char)) in text.char_indices().enumerate() {
+            if sign % STRIDE == 0 {
+                marks.push(at);
+            }
+            if char == '\n' {
+                lines.push(sign + 1);
+            }
+        }
+        Self { text: text.to_owned(), lines, marks }
     }
 
     /// The byte at a place.
@@ -40,7 +56,9 @@ impl Whole {
         let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some(start) = self.lines.get(line) else { return self.text.len() };
         let column = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
-        self.text[*start..].char_indices().nth(column).map_or(self.text.len(), |(at, _)| start + at)
+        let sign = start.saturating_add(column);
+        let Some(mark) = self.marks.get(sign / STRIDE) else { return self.text.len() };
+        self.text[*mark..].char_indices().nth(sign % STRIDE).map_or(self.text.len(), |(at, _)| mark + at)
     }
 
     /// The text between two places.
@@ -87,7 +105,7 @@ pub fn pieces(text: &str) -> Result<Vec<Piece>, Error> {
     if text.len() > BYTES_MAX {
         return Err(Error::Refused { what: format!("a text of more than {BYTES_MAX} bytes"), hint: None, span: None });
     }
-    let tokens = words(text)?;
+    let tokens = words(text, SCRIPT_TOKENS_MAX)?;
     let whole = Arc::new(Whole::new(text));
     let mut pieces = Vec::new();
     let mut here: Vec<TokenWithSpan> = Vec::new();
@@ -114,7 +132,7 @@ fn piece(mut tokens: Vec<TokenWithSpan>, whole: &Arc<Whole>, ended: bool) -> Res
     }
     let Some(last) = tokens.iter().rposition(|token| !is_blank(&token.token)) else { return Ok(None) };
     if tokens.len() > TOKENS_MAX {
-        return Err(Error::refused(format!("a text of more than {TOKENS_MAX} words and signs"), tokens[TOKENS_MAX].span));
+        return Err(lex::too_many(TOKENS_MAX, tokens[TOKENS_MAX].span));
     }
     let range = whole.byte(tokens[0].span.start)..whole.byte(tokens[last].span.end);
     Ok(Some(Piece { tokens, whole: Arc::clone(whole), range, ended }))

@@ -11,7 +11,7 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use tributary_lake::datafusion::prelude::SessionContext;
 
-use crate::{functions, literal, sum};
+use crate::{functions, join_order, literal, sum};
 
 /// Gives a context the dialect's meaning of nulls in an order, of numbers and of names, and the functions that rewritten texts
 /// call.
@@ -35,6 +35,7 @@ pub fn prepare(context: &SessionContext) {
     told.for_each(|function| context.register_udf(function));
     functions::register(context);
     literal::register(context);
+    join_order::register(context);
     context.register_udf(CurrentUser::function(None));
     context.register_udf(IsMember::function(&[]));
     context.register_udaf(sum::function());

@@ -584,3 +584,75 @@ async fn a_short_text_that_asks_for_too_much_is_refused_before_it_is_planned() {
         assert!(error.starts_with("a GROUP BY of more than 4096 sets of groups") && error.contains(place), "{refused}: {error}");
     }
 }
+
+/// A query of as many tables, joined by `joined`, each to the one before it.
+fn chain(tables: usize, comma: bool) -> String {
+    let mut from = "silver.orders a0".to_owned();
+    let mut equal = Vec::new();
+    for at in 1..tables {
+        let is = format!("a{at}.order_id = a{}.order_id", at - 1);
+        from += &if comma { format!(", silver.orders a{at}") } else { format!(" join silver.orders a{at} on {is}") };
+        equal.push(is);
+    }
+    // what joins the first tables is said last
+    equal.reverse();
+    let filter = if comma { format!(" and {}", equal.join(" and ")) } else { String::new() };
+    format!("select a0.order_id as first, a{}.status as last from {from} where a0.order_id > 1{filter} order by 1", tables - 1)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tables_are_joined_in_an_order_in_which_they_belong_together() {
+    for comma in [true, false] {
+        // 30 tables are the engine's to order, 45 are not
+        for tables in [30, 45] {
+            let text = chain(tables, comma);
+            assert_eq!(lines(&text).await, ["first|last", "2|null", "3|paid"], "{tables} tables, {comma}");
+            let plan = query(&text).await.unwrap().into_optimized_plan().unwrap().display_indent().to_string();
+            assert!(!plan.contains("Cross Join"), "{plan}");
+        }
+    }
+    // what no equality joins is joined in the end, and what is no equality stays a condition
+    let text = format!(
+        "{} limit 4",
+        chain(40, true)
+            .replace("a39.status as last", "x.name as last")
+            .replace("where", ", silver.customers x where a5.order_id < 3 and a3.order_id + a4.order_id = a38.order_id * 2 and")
+    );
+    let told = lines(&text).await;
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[1..].iter().all(|row| row.starts_with("2|")), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_joins_are_planned_in_seconds() {
+    let started = std::time::Instant::now();
+    let plan = query(&chain(399, false)).await.unwrap().into_optimized_plan().unwrap();
+    assert_eq!(plan.schema().fields().len(), 2);
+    // minutes, when the work grew with the third power
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+#[test]
+fn texts_of_a_megabyte_are_read_or_refused_in_seconds() {
+    let all = [
+        "1,".repeat(500_000),
+        "(".repeat(1_000_000),
+        "- ".repeat(500_000),
+        "abc.".repeat(250_000),
+        "/* */".repeat(200_000),
+        ";".repeat(1_000_000),
+        "select 1;".repeat(110_000),
+        "select 'é';".repeat(90_000),
+        "\n".repeat(1_000_000),
+        "r'\\d' ".repeat(150_000),
+    ];
+    for body in all {
+        let text = format!("select {body}");
+        let started = std::time::Instant::now();
+        let refused = Text::parse(&text).unwrap_err().to_string();
+        assert!(refused.contains("a text of more than 50000 words and signs"), "{refused}");
+        let alone = started.elapsed();
+        let pieces = crate::pieces(&text).map(|pieces| pieces.len());
+        assert!(started.elapsed().as_secs() < 20, "{:?}, {alone:?} alone: {pieces:?} {}", started.elapsed(), &text[..20]);
+    }
+}

@@ -32,7 +32,7 @@ mod trial;
 
 pub use tributary_lake::{arrow, datafusion, object_store};
 
-pub use check::{QueryCheck, QueryProblem};
+pub use check::{QueryCheck, QueryNote, QueryProblem};
 pub use definition::DefinitionChange;
 pub use error::Error;
 pub use from_sql::SqlOptions;
@@ -58,6 +58,6 @@ pub use tributary_pipeline_sql::Origins;
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Places,
+    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Place, Places,
     Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

@@ -15,7 +15,7 @@ use tributary_specs::{Column, DataType};
 use super::{
     Assigned, Assignment, CLAUSE, Clause, Does, FILE, ROW, RowChange, Rows, Target, When, after, before, default_of, is_default, null,
 };
-use crate::ast::{and, boolean, cases, number, quoted};
+use crate::ast::{and, boolean, cases, long, quoted};
 use crate::scope::same;
 use crate::tables::{Source, Tables};
 use crate::text::Text;
@@ -177,7 +177,7 @@ impl Made<'_> {
     fn projection(&self, clauses: Vec<Clause>) -> Result<Vec<SelectItem>, Error> {
         let item = |expr: Expr, name: &str| SelectItem::ExprWithAlias { expr, alias: quoted(name) };
         let mut items = vec![item(self.changed.column(FILE), FILE), item(self.changed.column(ROW), ROW)];
-        let numbers = (0..clauses.len()).map(|at| number(&at.to_string())).collect();
+        let numbers = (0..clauses.len()).map(long).collect();
         items.push(item(self.by_clause(&clauses, numbers), CLAUSE));
         if self.target.before {
             let columns = self.target.columns.iter().enumerate();

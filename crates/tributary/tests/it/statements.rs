@@ -139,7 +139,7 @@ async fn tables_have_what_they_were_created_with() {
             ("DESCRIBE TABLE EXTENDED shop.orders", "…Comment|orders|null…"),
             ("DESCRIBE DETAIL shop.orders", "delta|main.shop.orders|orders|memory:///lake/main/shop/orders/…"),
             ("DESCRIBE HISTORY shop.orders", "0|…"),
-            ("DESCRIBE QUERY SELECT 1 AS one, 'a' AS letter", "one|bigint|null\nletter|string|null"),
+            ("DESCRIBE QUERY SELECT 1 AS one, 'a' AS letter", "one|int|null\nletter|string|null"),
             ("SHOW TBLPROPERTIES shop.orders ('delta.logRetentionDuration')", "delta.logRetentionDuration|interval 30 days"),
             ("SHOW CREATE TABLE shop.clustered", "CREATE TABLE `main`.`shop`.`clustered` (\n  `a` INT,\n  `b` STRING\n)\nUSING DELTA\nCLUSTER BY (`b`)…"),
             ("INSERT INTO shop.orders (id, day, note) VALUES (1, DATE'2024-05-01', 'a'), (2, DATE'2024-05-02', DEFAULT)", "2 rows inserted"),

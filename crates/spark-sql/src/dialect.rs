@@ -1,0 +1,169 @@
+//! The dialect as the parser takes it: Databricks', with what that lacks.
+//!
+//! - `a div b`, as strong as `*` and `/`.
+//! - `a << b` and `a >> b`, weaker than `+` and stronger than `&`.
+//! - In a string a backslash is one sign with what follows it.
+
+use std::any::TypeId;
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
+use tributary_lake::datafusion::sql::sqlparser::dialect::{DatabricksDialect, Dialect, Precedence};
+use tributary_lake::datafusion::sql::sqlparser::keywords::Keyword;
+use tributary_lake::datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Token;
+
+/// What `<<` and `>>` bind with: between `+` and `&`.
+const SHIFT: u8 = 25;
+
+/// The dialect; to all rules of the parser that ask for a dialect by its type it is Databricks'.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spark;
+
+impl Dialect for Spark {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<DatabricksDialect>()
+    }
+
+    fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        if !parser.parse_keyword(Keyword::DIV) {
+            return None;
+        }
+        let of = |right| Expr::BinaryOp { left: Box::new(left.clone()), op: BinaryOperator::MyIntegerDivide, right: Box::new(right) };
+        Some(parser.parse_subexpr(precedence).map(of))
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        match &parser.peek_token_ref().token {
+            Token::ShiftLeft | Token::ShiftRight => Some(Ok(SHIFT)),
+            Token::Word(word) if word.keyword == Keyword::DIV && word.quote_style.is_none() => {
+                Some(Ok(self.prec_value(Precedence::MulDivModOp)))
+            }
+            _ => None,
+        }
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn supports_string_literal_backslash_escape(&self) -> bool {
+        true
+    }
+
+    fn is_delimited_identifier_start(&self, sign: char) -> bool {
+        DatabricksDialect.is_delimited_identifier_start(sign)
+    }
+
+    fn is_identifier_start(&self, sign: char) -> bool {
+        DatabricksDialect.is_identifier_start(sign)
+    }
+
+    fn is_identifier_part(&self, sign: char) -> bool {
+        DatabricksDialect.is_identifier_part(sign)
+    }
+
+    fn supports_numeric_prefix(&self) -> bool {
+        DatabricksDialect.supports_numeric_prefix()
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        DatabricksDialect.supports_filter_during_aggregation()
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        DatabricksDialect.supports_group_by_expr()
+    }
+
+    fn supports_table_versioning(&self) -> bool {
+        DatabricksDialect.supports_table_versioning()
+    }
+
+    fn supports_lambda_functions(&self) -> bool {
+        DatabricksDialect.supports_lambda_functions()
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
+        DatabricksDialect.supports_select_wildcard_except()
+    }
+
+    fn require_interval_qualifier(&self) -> bool {
+        DatabricksDialect.require_interval_qualifier()
+    }
+
+    fn supports_struct_literal(&self) -> bool {
+        DatabricksDialect.supports_struct_literal()
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        DatabricksDialect.supports_nested_comments()
+    }
+
+    fn supports_group_by_with_modifier(&self) -> bool {
+        DatabricksDialect.supports_group_by_with_modifier()
+    }
+
+    fn supports_values_as_table_factor(&self) -> bool {
+        DatabricksDialect.supports_values_as_table_factor()
+    }
+
+    fn supports_optimize_table(&self) -> bool {
+        DatabricksDialect.supports_optimize_table()
+    }
+
+    fn supports_bang_not_operator(&self) -> bool {
+        DatabricksDialect.supports_bang_not_operator()
+    }
+
+    fn supports_cte_without_as(&self) -> bool {
+        DatabricksDialect.supports_cte_without_as()
+    }
+
+    fn supports_select_item_multi_column_alias(&self) -> bool {
+        DatabricksDialect.supports_select_item_multi_column_alias()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(dialect: &dyn Dialect, text: &str) -> Result<String, String> {
+        Parser::parse_sql(dialect, text).map(|read| format!("{read:?}")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn everything_else_is_read_as_the_parser_reads_it() {
+        for text in [
+            "SELECT `a b`, 1L, struct(1 AS a), !b, * EXCEPT (c) FROM t VERSION AS OF 3 WHERE exists(x, y -> y > 1)",
+            "SELECT stack(1, 2) AS (a, b), count(*) FILTER (WHERE a) FROM VALUES (1), (2) GROUP BY a, b WITH ROLLUP",
+            "SELECT a + INTERVAL 1 DAY, date'2024-01-01', x:a.b[0], a.1b FROM t LATERAL VIEW explode(x) y AS z /* a /* b */ */",
+            "WITH a (SELECT 1) SELECT CASE WHEN a <=> b THEN a & b | c ^ d ELSE -a || b END FROM a",
+            "OPTIMIZE t ZORDER BY (a)",
+            "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
+            "SELECT (",
+        ] {
+            assert_eq!(read(&Spark, text), read(&DatabricksDialect, text), "{text}");
+        }
+    }
+
+    /// An expression with brackets around every operation.
+    fn bracketed(expression: &Expr) -> String {
+        match expression {
+            Expr::BinaryOp { left, op, right } => format!("({} {op} {})", bracketed(left), bracketed(right)),
+            other => other.to_string(),
+        }
+    }
+
+    #[test]
+    fn operators_bind_as_in_the_dialect() {
+        for (text, same) in [
+            ("5 div 2 + 1", "((5 DIV 2) + 1)"),
+            ("1 + 5 DIV 2 * 3", "(1 + ((5 DIV 2) * 3))"),
+            ("1 << 2 + 3", "(1 << (2 + 3))"),
+            ("7 & 1 >> 2", "(7 & (1 >> 2))"),
+            ("1 << 2 = 4", "((1 << 2) = 4)"),
+        ] {
+            assert_eq!(bracketed(&Parser::new(&Spark).try_with_sql(text).unwrap().parse_expr().unwrap()), same, "{text}");
+        }
+    }
+}
