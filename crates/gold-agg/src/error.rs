@@ -193,6 +193,17 @@ pub enum Error {
         /// The view.
         table: TableName,
     },
+    /// Groups of the view that were computed again from its inputs, at the versions that it records, differ from its rows: somebody else
+    /// wrote to it, or we have a bug.
+    #[error("`{table}` differs from its query: {differing} rows of {groups} groups that were computed again")]
+    Differs {
+        /// The view.
+        table: TableName,
+        /// Rows that it has and should not, or has not and should.
+        differing: u64,
+        /// Groups looked at.
+        groups: u64,
+    },
     /// A step on a table of the lake failed.
     #[error("{action} `{table}`")]
     Lake {
@@ -269,6 +280,7 @@ impl Fault for Error {
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Expectation { .. } | Self::SetExpectation { .. } => FaultClass::Expectation,
             Self::Cancelled { .. } => FaultClass::Transient,
+            Self::Differs { .. } => FaultClass::Bug,
             Self::Query { .. }
             | Self::IncrementalUnavailable { .. }
             | Self::NoSource { .. }
@@ -310,6 +322,7 @@ impl Fault for Error {
             Self::OutOfMemory { .. } => "GA0017",
             Self::NotAView { .. } => "GA0018",
             Self::SetExpectation { .. } => "GA0019",
+            Self::Differs { .. } => "GA0020",
         })
     }
 
@@ -318,7 +331,7 @@ impl Fault for Error {
             Self::Lake { source, .. } => return source.next_command(),
             Self::Sql { source, .. } => return source.next_command(),
             Self::NoSource { .. } => "tributary show tables".to_owned(),
-            Self::TableColumns { table, .. } | Self::IncrementalUnavailable { table, .. } => {
+            Self::TableColumns { table, .. } | Self::IncrementalUnavailable { table, .. } | Self::Differs { table, .. } => {
                 format!("tributary run --full-refresh {table}")
             }
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),

@@ -21,6 +21,7 @@ use crate::plan::{self, Decision, InputState, WentBack};
 use crate::quarantine::{Quarantine, Stamp};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
+use crate::scanned::Scanned;
 use crate::target::{self, Target};
 use crate::{Error, Options, Result, sources};
 
@@ -74,6 +75,7 @@ struct Written {
     adds: Vec<NewFile>,
     rows_in: u64,
     tally: Tally,
+    scanned: Scanned,
 }
 
 /// The position of an input in the view's table.
@@ -86,10 +88,10 @@ fn id_app_id(source: &TableName) -> String {
     format!("tributary:source-id:{source}")
 }
 
-struct Run<'a> {
-    lake: &'a Lake,
-    spec: &'a GoldSpec,
-    options: &'a Options,
+pub(crate) struct Run<'a> {
+    pub lake: &'a Lake,
+    pub spec: &'a GoldSpec,
+    pub options: &'a Options,
 }
 
 impl Run<'_> {
@@ -136,7 +138,7 @@ impl Run<'_> {
     }
 
     /// Where the view is in its inputs, and what is therefore to be done.
-    async fn decide(&self, there: Option<&Table>, inputs: &[Table]) -> Result<(Vec<InputState>, Decision)> {
+    pub(crate) async fn decide(&self, there: Option<&Table>, inputs: &[Table]) -> Result<(Vec<InputState>, Decision)> {
         let states = self.states(there, inputs).await?;
         let mut made = None;
         if let Some(table) = there {
@@ -174,12 +176,12 @@ impl Run<'_> {
         Error::SourceWentBack { table: self.spec.table.clone(), source_table: table, position: recorded, latest }
     }
 
-    async fn open(&self, name: &TableName) -> Result<Option<Table>> {
+    pub(crate) async fn open(&self, name: &TableName) -> Result<Option<Table>> {
         self.lake.table(name).await.map_err(Error::lake("opening", name))
     }
 
     /// The inputs at their latest versions, in the order of the sources.
-    async fn inputs(&self) -> Result<Vec<Table>> {
+    pub(crate) async fn inputs(&self) -> Result<Vec<Table>> {
         let mut inputs = Vec::new();
         for source in self.sources()? {
             if source.same_without_case(&self.spec.table) {
@@ -256,8 +258,11 @@ impl Run<'_> {
             let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;
             let mut quarantine = Quarantine::open(self.lake, self.spec, rows.columns.clone(), self.stamp(states)).await?;
-            match self.write(rows, &target, &mut quarantine, joins).await {
-                Ok(Made::Rows(written)) => return self.commit(*written, target, quarantine, asks_for_time, states, report).await,
+            match self.write(rows, &opened, &target, &mut quarantine, joins).await {
+                Ok(Made::Rows(written)) => {
+                    report.inputs = self.reads(&opened, states, &BTreeMap::new(), &written.scanned).await?;
+                    return self.commit(*written, target, quarantine, asks_for_time, states, report).await;
+                }
                 Ok(Made::NeedsSpilling) => {
                     tracing::warn!(view = %self.spec.table, "a hash join did not fit in memory, planning with sort-merge joins");
                     report.notes.push("a hash join did not fit in memory: the query was planned again with sort-merge joins".to_owned());
@@ -281,20 +286,22 @@ impl Run<'_> {
     }
 
     /// Runs the query into files.
-    async fn write(&self, rows: Rows, target: &Target, quarantine: &mut Quarantine<'_>, joins: Joins) -> Result<Made> {
+    async fn write(&self, rows: Rows, inputs: &[Input], target: &Target, quarantine: &mut Quarantine<'_>, joins: Joins) -> Result<Made> {
         let planned = |error| Error::planned(&self.spec.table, error);
         let frame = self.sorted(rules::ask(self.spec, rows.frame, &own_names(self.options))?)?;
         let context = Arc::new(frame.task_ctx());
         let physical = frame.create_physical_plan().await.map_err(planned)?;
         let may_spill = joins == Joins::Hash && has_hash_join(physical.as_ref());
-        let stream = execute_stream(physical, context).map_err(planned)?;
+        let stream = execute_stream(Arc::clone(&physical), context).map_err(planned)?;
         let options = WriterOptions { columns: Some(target.columns.clone()), ..WriterOptions::default() };
         let mut writer = target.table.writer(options).map_err(Error::lake("writing", &self.spec.table))?;
         let mut tally = Tally::default();
         match self.pump(stream, &mut writer, quarantine, &mut tally).await {
             Ok(rows_in) => {
                 let adds = writer.finish().await.map_err(Error::lake("writing", &self.spec.table))?;
-                Ok(Made::Rows(Box::new(Written { adds, rows_in, tally })))
+                let mut scanned = Scanned::default();
+                scanned.take_in(self.lake, inputs, physical.as_ref());
+                Ok(Made::Rows(Box::new(Written { adds, rows_in, tally, scanned })))
             }
             Err(error) => {
                 if let Err(error) = writer.abandon().await {
@@ -357,7 +364,7 @@ impl Run<'_> {
         states: &[InputState],
         report: &mut DatasetReport,
     ) -> Result<Ended> {
-        let Written { adds, rows_in, tally } = written;
+        let Written { adds, rows_in, tally, .. } = written;
         if let Some((rule, rows)) = rules::broken(&self.spec.expectations, &tally) {
             quarantine.abandon().await;
             let keys = tally.keys.get(&rule.name).cloned().unwrap_or_default();

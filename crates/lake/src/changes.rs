@@ -77,6 +77,19 @@ impl Table {
         }
     }
 
+    /// Bytes of the files that [`Self::changes`] of this range reads, by the log alone: of files that only lost rows, all of them.
+    ///
+    /// # Errors
+    /// [`Error::NoVersion`] when the log does not reach that far.
+    pub async fn changes_bytes(&self, from: u64, to: u64) -> Result<u64> {
+        let mut bytes = 0;
+        for version in from..=to {
+            let pieces = pieces(version, DateTime::UNIX_EPOCH, self.commit_actions(version).await?);
+            bytes += pieces.iter().filter_map(|piece| piece.size).sum::<u64>();
+        }
+        Ok(bytes)
+    }
+
     fn nullable_fields(&self) -> Vec<Field> {
         self.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect()
     }

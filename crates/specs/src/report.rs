@@ -67,6 +67,9 @@ pub struct DatasetReport {
     pub mode: String,
     /// Why this mode, or why nothing was done.
     pub reason: String,
+    /// What was read of each table that a view is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputRead>,
     /// Things a person should know (undeclared decimal scale, schema change, …).
     pub notes: Vec<String>,
     /// Records a source no longer had, passed over by choice and recorded with the commit that passed them.
@@ -74,6 +77,25 @@ pub struct DatasetReport {
     pub gaps: Vec<PassedGap>,
     /// The error, its code and its exit code, when it failed.
     pub error: Option<ReportedError>,
+}
+
+/// What a refresh of a view read of an input, beside what it was expected to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InputRead {
+    /// `schema.table`.
+    pub table: String,
+    /// The version that the view was made from before.
+    pub version_from: Option<i64>,
+    /// The one it is made from now.
+    pub version_to: i64,
+    /// Rows of its change feed that its log let expect; 0 where the refresh was in full.
+    pub changes_estimated: u64,
+    /// Rows of its change feed that were read.
+    pub changes_read: u64,
+    /// Rows of the table itself that were read, once for each time.
+    pub rows_read: u64,
+    /// Bytes of its files that were read for them.
+    pub bytes_read: u64,
 }
 
 /// What a rule came to in a run.

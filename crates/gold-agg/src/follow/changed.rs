@@ -16,22 +16,25 @@
 //! "All" are the rows at the newest version: a row that is there no more is a changed one.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tributary_lake::Lake;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::arrow::compute::concat_batches;
 use tributary_lake::datafusion::common::{DFSchema, JoinType};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
 use tributary_lake::datafusion::logical_expr::{Distinct, Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, Union};
+use tributary_lake::datafusion::physical_plan::execute_stream;
 use tributary_lake::datafusion::prelude::DataFrame;
 
 use super::among::Keys;
 use super::rows::{Gathered, column, count, gather, named, plan_of, untold};
 use super::shape::{Conditions, Moved, can_name_rows, referenced, shape_of, told_conditions};
 use super::{Stop, too_much};
+use crate::scanned::Scanned;
 
 /// Finds changed rows of plans.
 pub(crate) struct Changes<'a> {
@@ -41,6 +44,9 @@ pub(crate) struct Changes<'a> {
     pub of_inputs: &'a BTreeMap<usize, Vec<RecordBatch>>,
     /// Rows in memory of one step, in bytes, at most.
     pub bytes_max: usize,
+    pub lake: &'a Lake,
+    /// What was read so far.
+    pub scanned: Mutex<Scanned>,
 }
 
 impl Changes<'_> {
@@ -49,8 +55,20 @@ impl Changes<'_> {
     /// # Errors
     /// [`Stop::Full`] when it comes to too much.
     pub async fn collect(&self, plan: LogicalPlan) -> Result<Vec<RecordBatch>, Stop> {
-        let stream = DataFrame::new(self.state.clone(), plan).execute_stream().await?;
-        match gather(stream, self.bytes_max).await? {
+        self.collect_frame(DataFrame::new(self.state.clone(), plan)).await
+    }
+
+    /// The same of a frame.
+    ///
+    /// # Errors
+    /// As [`Self::collect`].
+    pub async fn collect_frame(&self, frame: DataFrame) -> Result<Vec<RecordBatch>, Stop> {
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await?;
+        let gathered = gather(execute_stream(Arc::clone(&plan), context)?, self.bytes_max).await?;
+        let mut scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
+        scanned.take_in(self.lake, self.moved.inputs, plan.as_ref());
+        match gathered {
             Gathered::Rows(batches) => Ok(batches),
             Gathered::TooMany => Err(too_much()),
         }

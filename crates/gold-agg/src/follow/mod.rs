@@ -19,6 +19,7 @@
 //! - No state is kept beside the view: any columns that are told may name its rows, in each run others.
 
 mod among;
+mod audit;
 mod changed;
 mod feed;
 mod normal;
@@ -34,6 +35,7 @@ use tributary_spark_sql::words_without_values;
 
 use crate::Error;
 
+pub use audit::Audit;
 pub(crate) use run::{Followed, Follower, why_not};
 
 /// Why a view did not follow.

@@ -1,7 +1,7 @@
 //! Reads, finds, computes and writes; the commit is the caller's.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use tributary_lake::arrow::compute::{cast, concat_batches, take_record_batch};
@@ -17,16 +17,17 @@ use tributary_specs::GoldSpec;
 use super::among::Keys;
 use super::changed::Changes;
 use super::replace::{Difference, difference};
-use super::rows::{Gathered, column, count, distinct, gather};
+use super::rows::{column, count, distinct};
 use super::shape::{Moved, Places, naming_columns};
 use super::{Stop, feed, normal, too_much};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
+use crate::scanned::Scanned;
 use crate::{Options, target};
 
 /// Columns that name rows, at most.
-const NAMING_MAX: usize = 3;
+pub(super) const NAMING_MAX: usize = 3;
 /// The part of the lake's memory that rows of one step may take.
 const MEMORY_PART: usize = 8;
 
@@ -46,10 +47,10 @@ pub(crate) struct Follower<'a> {
 }
 
 /// Columns that name rows, with the values that may differ.
-struct Naming {
-    keys: Keys,
+pub(super) struct Naming {
+    pub keys: Keys,
     /// The columns' places in the query.
-    places: Vec<usize>,
+    pub places: Vec<usize>,
 }
 
 /// What a commit is made of.
@@ -66,8 +67,10 @@ pub(crate) struct Followed {
     pub rows_in: u64,
     pub rows_out: u64,
     pub tally: Tally,
-    /// Rows of change feeds read, by input.
-    pub read: BTreeMap<String, u64>,
+    /// Rows of change feeds read, by place among the inputs.
+    pub changes_read: BTreeMap<usize, u64>,
+    /// What else was read of the inputs.
+    pub scanned: Scanned,
 }
 
 impl Follower<'_> {
@@ -103,17 +106,26 @@ impl Follower<'_> {
             let behind = state.recorded.and_then(|recorded| u64::try_from(recorded).ok());
             let behind = behind.ok_or_else(|| Stop::Full(format!("`{}` is a new input", state.table)))?;
             let feed = feed::read(&self.inputs[*at], behind, self.bytes_max()).await?;
-            followed.read.insert(state.table.to_string(), feed.read);
+            followed.changes_read.insert(*at, feed.read);
             of_inputs.insert(*at, feed.rows);
         }
-        let changes = Changes { state: &state, moved: of_moved(), of_inputs: &of_inputs, bytes_max: self.bytes_max() };
-        let Some(naming) = self.naming_values(&changes, &query, &candidates).await? else { return Ok(followed) };
-        let new = self.new_rows(&changes, &query, &naming, &mut followed).await?;
-        self.write(&naming.keys, new, &mut followed).await?;
+        let changes = Changes {
+            state: &state,
+            moved: of_moved(),
+            of_inputs: &of_inputs,
+            bytes_max: self.bytes_max(),
+            lake: self.lake,
+            scanned: Mutex::default(),
+        };
+        if let Some(naming) = self.naming_values(&changes, &query, &candidates).await? {
+            let new = self.new_rows(&changes, &query, &naming, &mut followed).await?;
+            self.write(&naming.keys, new, &mut followed).await?;
+        }
+        followed.scanned = changes.scanned.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(followed)
     }
 
-    fn bytes_max(&self) -> usize {
+    pub(super) fn bytes_max(&self) -> usize {
         self.lake.options().memory_limit / MEMORY_PART
     }
 
@@ -133,7 +145,7 @@ impl Follower<'_> {
     }
 
     /// The rows of the query with these values that the rules keep.
-    async fn new_rows(
+    pub(super) async fn new_rows(
         &self,
         changes: &Changes<'_>,
         query: &LogicalPlan,
@@ -143,7 +155,7 @@ impl Follower<'_> {
         let expressions: Vec<_> = naming.places.iter().map(|place| column(query.schema(), *place)).collect();
         let held = LogicalPlan::Filter(Filter::try_new(naming.keys.condition(&expressions)?, Arc::new(query.clone()))?);
         let frame = rules::ask(self.spec, DataFrame::new(changes.state.clone(), held), &own_names(self.options))?;
-        let Gathered::Rows(batches) = gather(frame.execute_stream().await?, self.bytes_max()).await? else { return Err(too_much()) };
+        let batches = changes.collect_frame(frame).await?;
         followed.rows_in = count(&batches) as u64;
         let mut kept = Vec::new();
         for batch in batches {
@@ -196,7 +208,7 @@ impl Follower<'_> {
     }
 
     /// The rows of the view with the keys, some files at a time.
-    async fn found(&self, search: &KeySearch, probe: &Arc<dyn KeyProbe>) -> Result<Found, Stop> {
+    pub(super) async fn found(&self, search: &KeySearch, probe: &Arc<dyn KeyProbe>) -> Result<Found, Stop> {
         let (mut places, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0);
         let numbers: Vec<usize> = (0..search.files().len()).collect();
         for files in numbers.chunks(FILES_AT_ONCE) {
@@ -230,7 +242,7 @@ impl Follower<'_> {
 }
 
 /// Rows with the types that the columns of the view have.
-fn as_view(view: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+pub(super) fn as_view(view: &RecordBatch, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
         let wanted = view.schema().field_with_name(field.name())?.data_type().clone();
@@ -306,7 +318,7 @@ fn worded(rows: &RecordBatch, change: &str) -> Result<RecordBatch, ArrowError> {
 
 /// Looks for rows of the view by their naming values.
 #[derive(Debug)]
-struct Probe(Keys);
+pub(super) struct Probe(pub Keys);
 
 impl KeyProbe for Probe {
     fn columns(&self) -> &[String] {

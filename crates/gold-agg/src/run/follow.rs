@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use tributary_lake::{Commit, CommitOutcome, Operation, Reads, Table};
-use tributary_specs::{DatasetReport, Refresh, Status};
+use tributary_specs::{DatasetReport, InputRead, Refresh, Status};
 
 use super::{Ended, Run, lost, version_of};
+use crate::explain::cost;
 use crate::follow::{Followed, Follower, Stop, why_not};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Rows};
+use crate::scanned::Scanned;
 use crate::{Error, Result, rules};
 
 /// How following ended.
@@ -39,11 +41,19 @@ impl Run<'_> {
             Some(Err(Stop::Failed(error))) => return Err(error),
             Some(Err(Stop::Lake(source))) => return Err(Error::lake("reading what feeds", &self.spec.table)(source)),
         };
-        self.commit_followed(view, followed, states, report).await.map(Following::Ended)
+        let reads = self.reads(&opened, states, &followed.changes_read, &followed.scanned).await?;
+        self.commit_followed(view, followed, states, reads, report).await.map(Following::Ended)
     }
 
-    async fn commit_followed(&self, view: &Table, followed: Followed, states: &[InputState], report: &mut DatasetReport) -> Result<Ended> {
-        let Followed { adds, removes, marks, changes, inserted, updated, deleted, rows_in, rows_out, tally, read } = followed;
+    async fn commit_followed(
+        &self,
+        view: &Table,
+        followed: Followed,
+        states: &[InputState],
+        reads: Vec<InputRead>,
+        report: &mut DatasetReport,
+    ) -> Result<Ended> {
+        let Followed { adds, removes, marks, changes, inserted, updated, deleted, rows_in, rows_out, tally, .. } = followed;
         if let Some((rule, rows)) = rules::broken(&self.spec.expectations, &tally) {
             let keys = tally.keys.get(&rule.name).cloned().unwrap_or_default();
             return Err(Error::Expectation { table: self.spec.table.clone(), expectation: rule.name.clone(), rows, keys });
@@ -83,8 +93,36 @@ impl Run<'_> {
         report.expectations.extend(of_view.iter().map(|count| (count.rule.clone(), count.failed)));
         report.rules.extend(of_view);
         report.bytes_written = bytes_written;
-        report.notes.extend(read.into_iter().map(|(input, rows)| format!("{rows} changes of {input} read")));
+        report.inputs = reads;
         Ok(Ended::Committed)
+    }
+
+    /// What was read of each input, beside what its log let expect.
+    pub(super) async fn reads(
+        &self,
+        inputs: &[Input],
+        states: &[InputState],
+        changes_read: &BTreeMap<usize, u64>,
+        scanned: &Scanned,
+    ) -> Result<Vec<InputRead>> {
+        let mut reads = Vec::new();
+        for (at, (input, state)) in inputs.iter().zip(states).enumerate() {
+            let (rows_read, bytes_read) = scanned.0.get(&at).copied().unwrap_or_default();
+            let changes_estimated = match changes_read.contains_key(&at) {
+                true => cost(&input.table, state).await?.0.changes_rows,
+                false => 0,
+            };
+            reads.push(InputRead {
+                table: state.table.to_string(),
+                version_from: state.recorded,
+                version_to: version_of(state),
+                changes_estimated,
+                changes_read: changes_read.get(&at).copied().unwrap_or_default(),
+                rows_read,
+                bytes_read,
+            });
+        }
+        Ok(reads)
     }
 
     /// A view that is to follow or stop is not made in full where it could never follow.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use tributary_gold_agg::{Options, run};
+use tributary_gold_agg::{Mode, Options, audit, explain, run};
 use tributary_lake::{Commit, CommitOutcome, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DatasetReport, ExpectationAction, GoldSpec, Refresh, TableSpec};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
@@ -221,5 +221,62 @@ async fn changes_that_do_not_fit_into_memory_are_read_in_full() -> Result<()> {
     world.change("silver.orders", &BTreeSet::new(), &many, false).await?;
     let report = refreshed(&world, &by_region()).await?;
     assert!(report.reason.ends_with("what changed does not fit into the memory that may be used"), "{}", report.reason);
+    Ok(())
+}
+
+/// What a refresh would do and read is told before, and what it did and read after it.
+#[tokio::test]
+async fn a_refresh_is_explained_before_and_reported_after_it() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let explained = || async { anyhow::Ok(explain(&world.lake, &by_region(), &Options::default()).await?.expect("its inputs are there")) };
+    let first = explained().await?;
+    assert_eq!((first.mode, first.in_full_for.as_deref()), (Mode::Full, Some("first refresh")));
+    let report = refreshed(&world, &by_region()).await?;
+    assert_eq!((report.inputs[0].rows_read, report.inputs[0].changes_read), (4, 0));
+    assert_eq!(explained().await?.mode, Mode::Nothing);
+
+    let come = frame!("order_id: long | region: string | amount: long\n 5 | west | 7");
+    world.change("silver.orders", &BTreeSet::from([2]), &come, false).await?;
+    let next = explained().await?;
+    assert_eq!((next.mode, next.in_full_for, next.rows), (Mode::Incremental, None, Some(3)));
+    let cost = &next.inputs[0];
+    assert_eq!((cost.version_from, cost.version_to, cost.rows), (Some(1), 2, 4));
+    assert!(cost.changes_bytes > 0 && cost.bytes > 0 && cost.changes_rows > 0, "{cost:?}");
+    let report = refreshed(&world, &by_region()).await?;
+    let read = &report.inputs[0];
+    assert_eq!((read.version_from, read.version_to, read.changes_read), (Some(1), 2, 2));
+    assert_eq!(read.changes_estimated, cost.changes_rows);
+    assert!(read.rows_read > 0 && read.bytes_read > 0, "{read:?}");
+
+    let other = GoldSpec { query: "SELECT region, count(*) AS orders FROM silver.orders GROUP BY region".into(), ..by_region() };
+    let refused = explain(&world.lake, &other.clone().with_refresh(Refresh::Incremental), &Options::default()).await?.expect("inputs");
+    assert_eq!((refused.mode, refused.in_full_for.as_deref()), (Mode::Refused, Some("the definition changed")));
+    Ok(())
+}
+
+/// An audit passes what is right and names what is not.
+#[tokio::test]
+async fn an_audit_finds_rows_that_somebody_else_changed_and_nothing_else() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let audited = async || audit(&world.lake, &by_region(), &Options::default(), 100).await;
+    assert_eq!(audited().await?, None, "it was not made yet");
+    refreshed(&world, &by_region()).await?;
+    let come = frame!("order_id: long | region: string | amount: long\n 5 | west | 7");
+    world.change("silver.orders", &BTreeSet::from([2]), &come, false).await?;
+    // at the versions that it records, though its input has moved
+    let before = audited().await?.expect("it is made");
+    assert_eq!((before.groups, before.rows, before.named_by.as_slice()), (3, 3, ["region".to_owned()].as_slice()));
+    refreshed(&world, &by_region()).await?;
+    assert_eq!(audited().await?.expect("it is made").groups, 3);
+    assert_eq!(audit(&world.lake, &by_region(), &Options::default(), 2).await?.expect("it is made").groups, 2);
+
+    let forged = frame!("region: string | revenue: long | orders: long\n east | 1 | 1");
+    world.change("gold.revenue", &BTreeSet::new(), &forged, false).await?;
+    let error = audited().await.unwrap_err();
+    assert_eq!(error.to_string(), "`gold.revenue` differs from its query: 1 rows of 4 groups that were computed again");
+    world.change("gold.revenue", &BTreeSet::from([0]), &frame!("region: string | revenue: long | orders: long"), false).await?;
+    assert!(audited().await.unwrap_err().to_string().contains("2 rows of 4 groups"));
     Ok(())
 }
