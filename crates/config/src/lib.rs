@@ -27,6 +27,7 @@ mod environment;
 mod error;
 mod file;
 mod inputs;
+mod login;
 mod origin;
 mod reference;
 mod registry;

@@ -45,6 +45,11 @@ fn files_and_the_standard_input_are_executed_in_order() {
     assert_eq!((code, out.as_str()), (0, "s\n3\none\n1\n"), "{said}");
     let (code, out, _) = sql(path, &["select current_user() as me", "--user", "ann"], "");
     assert_eq!((code, out.as_str()), (0, "me\nann\n"));
+    // without a word in the environment it is the user that the program runs as
+    if cfg!(target_os = "linux") {
+        let (code, out, said) = sql(path, &["select current_user() as me"], "");
+        assert!(code == 0 && out.lines().nth(1).is_some_and(|name| !name.is_empty()), "{out}{said}");
+    }
 }
 
 #[test]

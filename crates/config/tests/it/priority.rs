@@ -218,3 +218,16 @@ fn a_standards_variable_gives_a_setting_where_ours_does_not() {
     assert_eq!(of(&[standard, ("TRIBUTARY_OPENLINEAGE_URL", "http://ours:1")]).as_deref(), Some("http://ours:1"));
     assert_eq!(of(&[("OPENLINEAGE_URL", " ")]), None);
 }
+
+#[test]
+fn who_started_the_program_is_who_its_environment_says_else_who_it_runs_as() {
+    let user = |variables: &[(&str, &str)], login: Option<&str>| {
+        let environment = variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let login = login.map(str::to_owned);
+        tributary_config::Inputs { environment, login, ..tributary_config::Inputs::default() }.user().map(str::to_owned)
+    };
+    assert_eq!(user(&[("LOGNAME", "bob"), ("USER", "ann")], Some("1001")).as_deref(), Some("ann"));
+    assert_eq!(user(&[("USER", ""), ("LOGNAME", "bob")], Some("1001")).as_deref(), Some("bob"));
+    assert_eq!(user(&[], Some("1001")).as_deref(), Some("1001"));
+    assert_eq!(user(&[], None), None);
+}

@@ -15,7 +15,7 @@ impl Setup {
     /// An empty folder, no environment, no flags.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let inputs = Inputs { arguments: vec!["tributary".into()], environment: Vec::new(), folder: folder.path().into() };
+        let inputs = Inputs { arguments: vec!["tributary".into()], environment: Vec::new(), login: None, folder: folder.path().into() };
         Self { folder, inputs, program: Program::Run }
     }
 
