@@ -1,6 +1,6 @@
 //! Planning the queries of what was read from SQL files: every mistake is told where it stands.
 
-use tributary::{Fault as _, Pipeline, QueryProblem};
+use tributary::{Fault as _, Pipeline, Place, QueryNote, QueryProblem};
 use tributary_bundle::{Fault, Loaded as Read, Note, Severity, ToPlan};
 
 use crate::failure::Failure;
@@ -29,11 +29,9 @@ async fn pipeline(part: ToPlan, read: &mut Read, user: Option<&str>) -> Result<(
     let Ok(pipeline) = Pipeline::from_spec(spec) else { return Ok(()) };
     let pipeline = pipeline.with_origins(origins).run_as(run_as.as_deref().or(user).unwrap_or("user"));
     let check = pipeline.check_queries().await?;
-    for (table, message) in check.notes {
-        if let Some(place) = pipeline.place_of(&table) {
-            let message = format!("{table} is {message}");
-            read.notes.push(Note { file: place.file, line: place.line, column: place.column, kind: "not_planned".to_owned(), message });
-        }
+    for QueryNote { table, message, place } in check.notes {
+        let Some(Place { file, line, column }) = place else { continue };
+        read.notes.push(Note { file, line, column, kind: "not_planned".to_owned(), message: format!("{table} is {message}") });
     }
     read.faults.extend(check.problems.iter().map(|problem| fault(problem, &read.files)));
     Ok(())

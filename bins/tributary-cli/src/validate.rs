@@ -56,7 +56,7 @@ fn rows(pipeline: &Pipeline, check: &QueryCheck, output: Output) -> Result<Recor
                 Layer::Silver => (names(spec.silver[dataset.index].reads()), deletes_note(&spec.silver[dataset.index], pipeline)),
                 Layer::Gold => (names(&spec.gold[dataset.index].sources), None),
             };
-            let of_check = check.notes.iter().filter(|(table, _)| *table == dataset.table).map(|(_, note)| note.as_str());
+            let of_check = check.notes.iter().filter(|note| note.table == dataset.table).map(|note| note.message.as_str());
             let notes: Vec<&str> = of_deletes.into_iter().chain(of_check).collect();
             rows.push((phase, dataset.layer.to_string(), dataset.table.to_string(), reads, notes.join("; ")));
         }

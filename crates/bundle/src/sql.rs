@@ -97,9 +97,10 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
 }
 
 /// Places of specs name files as messages do.
-fn named_as_shown(lowered: Lowered, files: &Files) -> Lowered {
+fn named_as_shown(mut lowered: Lowered, files: &Files) -> Lowered {
     let shown = |file: &str| files.number_of(file).map_or_else(|| file.to_owned(), |number| files.shown(number).to_owned());
-    Lowered { origins: Arc::new(lowered.origins.shown_as(shown)), ..lowered }
+    lowered.origins = Arc::new(lowered.origins.shown_as(shown));
+    lowered
 }
 
 /// What can be planned of a pipeline: the parts that have no mistake, with the feeds of the bundle.

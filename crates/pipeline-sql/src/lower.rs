@@ -19,7 +19,7 @@ mod validate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tributary_specs::{Column, Pipeline, Place, TableName};
+use tributary_specs::{Column, GoldSpec, Pipeline, Place, TableName};
 
 use crate::check::Graph;
 use crate::error::Error;
@@ -43,6 +43,8 @@ pub struct Lowered {
     pub places: BTreeMap<TableName, Place>,
     /// Where everything in the specs stands.
     pub origins: Arc<Origins>,
+    /// Views that nothing reads, as if they were tables: to be planned, not to be run.
+    unread: Vec<GoldSpec>,
 }
 
 impl Parsed {
@@ -51,10 +53,12 @@ impl Parsed {
         let mut lowered = self.lowered.clone();
         let pipeline = &mut lowered.pipeline;
         let known: BTreeSet<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
-        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
+        let golds = pipeline.gold.iter().chain(&lowered.unread);
+        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(golds.flat_map(|spec| &spec.sources));
         let missing: BTreeMap<TableName, TableName> =
             sources.filter(|source| !known.contains(&source.folded())).map(|source| (source.folded(), source.clone())).collect();
         pipeline.external = missing.into_values().collect();
+        pipeline.gold.append(&mut lowered.unread);
         lowered
     }
 
@@ -88,6 +92,7 @@ pub(crate) fn lower(defined: &Defined, graph: &Graph, files: BTreeMap<String, Ar
     }
     lowering.external();
     lowering.validate();
+    lowering.unread();
     let Lowering { out, origins, .. } = lowering;
     Lowered { origins: Arc::new(Origins { files, ..origins }), ..out }
 }

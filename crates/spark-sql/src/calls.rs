@@ -38,6 +38,9 @@ impl Rewriter<'_> {
         if null_treatment.is_some() && !ignores_nulls {
             return refuse("IGNORE NULLS");
         }
+        if let Meaning::Unknown = meaning {
+            return Err(self.no_function(&written, span));
+        }
         if let Meaning::Refused(hint) = meaning {
             return Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span));
         }

@@ -78,6 +78,15 @@ pub enum Error {
     },
 }
 
+/// What is said of a column that stands beside aggregates alone.
+const UNGROUPED: &str = "is neither grouped by nor within an aggregate function";
+
+/// The column that the engine misses in GROUP BY.
+fn ungrouped(reason: &str) -> Option<String> {
+    let (column, _) = reason.split_once("column \"")?.1.split_once("\" must appear in the GROUP BY clause")?;
+    Some(column.replace('"', ""))
+}
+
 fn at(span: Option<(u64, u64)>) -> String {
     span.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default()
 }
@@ -102,7 +111,9 @@ impl Error {
 
     /// A refusal of the engine.
     pub(crate) fn plan(error: DataFusionError) -> Self {
-        Self::Plan { reason: words(&error), span: None }
+        let reason = words(&error);
+        let ungrouped = ungrouped(&reason).map(|column| format!("column `{column}` {UNGROUPED}"));
+        Self::Plan { reason: ungrouped.unwrap_or(reason), span: None }
     }
 }
 
@@ -161,8 +172,8 @@ impl Error {
     /// The column that is neither grouped by nor within an aggregate.
     pub(crate) fn ungrouped(&self) -> Option<String> {
         let Self::Plan { reason, .. } = self else { return None };
-        let name = reason.split_once("column \"")?.1.split_once("\" must")?.0;
-        Some(name.rsplit('.').next().unwrap_or(name).trim_matches(['"', '`']).to_owned())
+        let name = reason.strip_prefix("column `")?.split_once(&format!("` {UNGROUPED}"))?.0;
+        Some(name.rsplit('.').next().unwrap_or(name).to_owned())
     }
 }
 

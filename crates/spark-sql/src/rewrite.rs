@@ -1,6 +1,7 @@
 //! Walks a statement clause by clause. A clause that is not handled here is refused: every part of the tree is taken apart by
 //! name, so that a part the parser learns later is a compile error and not a clause that is ignored.
 
+use tributary_fault::nearest;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     Cte, Distinct, ExceptSelectItem, Expr, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr, OrderBy, OrderByExpr,
     OrderByKind, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, Spanned,
@@ -309,7 +310,9 @@ fn wildcard(mut columns: Vec<Column>, options: &mut WildcardAdditionalOptions) -
     if let Some(ExceptSelectItem { first_element, additional_elements }) = opt_except {
         for excepted in std::iter::once(first_element).chain(additional_elements) {
             let Some(column) = columns.iter().find(|column| same(&column.name, &excepted.value)) else {
-                return Err(Error::NoColumn { column: excepted.value.clone(), suggestion: None, span: error::position(excepted.span) });
+                let known = columns.iter().map(|column| column.name.as_str());
+                let suggestion = nearest(&excepted.value, known).map(str::to_owned);
+                return Err(Error::NoColumn { column: excepted.value.clone(), suggestion, span: error::position(excepted.span) });
             };
             excepted.value = column.name.clone();
             columns.retain(|column| column.name != excepted.value);

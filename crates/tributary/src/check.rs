@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::StreamExt as _;
+use futures::stream;
 use tributary_fault::Fault as _;
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress};
@@ -27,7 +29,24 @@ pub struct QueryCheck {
     /// What a run would stop at, in the order of the phases.
     pub problems: Vec<QueryProblem>,
     /// Datasets that could not be planned, and why.
-    pub notes: Vec<(TableName, String)>,
+    pub notes: Vec<QueryNote>,
+}
+
+/// Why a dataset, or a rule of it, could not be planned.
+///
+/// ```no_run
+/// # fn f(note: tributary::QueryNote) {
+/// println!("{}: {}", note.table, note.message);
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryNote {
+    /// The dataset.
+    pub table: TableName,
+    /// Why.
+    pub message: String,
+    /// Where what is not known stands, of a pipeline that was read from SQL files.
+    pub place: Option<Place>,
 }
 
 /// A query, rule or condition that cannot be planned.
@@ -102,15 +121,18 @@ impl Pipeline {
             made: BTreeMap::new(),
             unplanned: BTreeMap::new(),
             growing: BTreeSet::new(),
+            read: self.spec().datasets().iter().flat_map(|reader| self.sources_of(reader.layer, reader.index)).cloned().collect(),
             found: QueryCheck::default(),
         };
-        for dataset in self.spec().phases()?.into_iter().flatten() {
-            check.dataset(dataset).await;
+        for phase in self.spec().phases()? {
+            check.phase(phase).await;
         }
         Ok(check)
     }
 }
 
+/// Datasets planned side by side.
+const AT_ONCE: usize = 8;
 /// Mistakes of one dataset at most.
 const MISTAKES_MAX: usize = 20;
 
@@ -123,6 +145,8 @@ struct Check<'a> {
     unplanned: BTreeMap<TableName, String>,
     /// Tables that may get more columns than are declared.
     growing: BTreeSet<TableName>,
+    /// Tables that datasets read.
+    read: BTreeSet<TableName>,
     found: QueryCheck,
 }
 
@@ -131,37 +155,77 @@ enum Unplanned {
     /// It has a mistake, which is among the problems.
     Mistaken,
     /// Only its first run can tell, because of this.
-    LeftToFirstRun(String),
+    LeftToFirstRun(String, Part),
 }
 
 impl<'a> Check<'a> {
-    async fn dataset(&mut self, dataset: DatasetRef) {
-        let unknown = self.pipeline.sources_of(dataset.layer, dataset.index).iter().find_map(|source| self.why_unknown(source));
-        let planned = match unknown {
-            Some(why) => {
-                self.functions(&dataset);
-                Err(Unplanned::LeftToFirstRun(why))
+    /// Datasets that do not read each other: planned side by side, told in their order.
+    async fn phase(&mut self, datasets: Vec<DatasetRef>) {
+        let check = &*self;
+        let planned = |dataset: &DatasetRef| {
+            let draft = check.unknown_source(dataset).is_none().then(|| check.draft(dataset, None));
+            async move {
+                match &draft {
+                    Some(draft) => Some(check.plan(draft).await),
+                    None => None,
+                }
             }
-            None => self.plan_and_make(&dataset).await,
         };
-        let why = match planned {
-            Ok(()) => return,
-            Err(Unplanned::Mistaken) => format!("`{}` has a mistake", dataset.table),
-            Err(Unplanned::LeftToFirstRun(why)) => {
+        let plans: Vec<_> = stream::iter(datasets.iter().map(planned)).buffered(AT_ONCE).collect().await;
+        let mut specs = Vec::new();
+        for (dataset, planned) in datasets.into_iter().zip(plans) {
+            specs.extend(self.dataset(&dataset, planned).await.map(|spec| (dataset, spec)));
+        }
+        let made = specs.iter().map(|(dataset, spec)| self.make(dataset, spec));
+        let made: Vec<_> = stream::iter(made).buffered(AT_ONCE).collect().await;
+        for ((dataset, spec), made) in specs.into_iter().zip(made) {
+            match made {
+                Ok(()) => drop(self.made.insert(dataset.table, spec)),
+                Err(error) => {
+                    let unplanned = self.mistaken(&dataset, Part::default(), error);
+                    self.leave(&dataset, unplanned);
+                }
+            }
+        }
+    }
+
+    /// Takes down what planning a dataset came to; gives its table where it can be made.
+    async fn dataset(&mut self, dataset: &DatasetRef, planned: Option<Result<Option<TableSpec>, Error>>) -> Option<TableSpec> {
+        let planned = match (planned, self.unknown_source(dataset)) {
+            (Some(planned), None) => self.table(dataset, planned).await,
+            (_, why) => {
+                self.functions(dataset);
+                Err(Unplanned::LeftToFirstRun(why.unwrap_or_default(), Part::default()))
+            }
+        };
+        planned.map_err(|unplanned| self.leave(dataset, unplanned)).ok()
+    }
+
+    /// A dataset whose table is not made, and why.
+    fn leave(&mut self, dataset: &DatasetRef, unplanned: Unplanned) {
+        let why = match unplanned {
+            Unplanned::Mistaken => format!("`{}` has a mistake", dataset.table),
+            Unplanned::LeftToFirstRun(why, part) => {
                 if dataset.layer != Layer::Bronze {
-                    self.note(&dataset, &why);
+                    self.note(dataset, &why, &part);
                 }
                 why
             }
         };
-        self.unplanned.insert(dataset.table, why);
+        self.unplanned.insert(dataset.table.clone(), why);
     }
 
-    fn note(&mut self, dataset: &DatasetRef, why: &str) {
-        self.found.notes.push((dataset.table.clone(), format!("not planned before its first run: {why}")));
+    fn note(&mut self, dataset: &DatasetRef, why: &str, part: &Part) {
+        let (table, message) = (dataset.table.clone(), format!("not planned before its first run: {why}"));
+        let place = self.pipeline.place(&dataset.path(), part);
+        self.found.notes.push(QueryNote { table, message, place });
     }
 
-    /// Why the columns of a table are not known, when they are not.
+    /// Why the columns of a table that is read are not known, when they are not.
+    fn unknown_source(&self, dataset: &DatasetRef) -> Option<String> {
+        self.pipeline.sources_of(dataset.layer, dataset.index).iter().find_map(|source| self.why_unknown(source))
+    }
+
     fn why_unknown(&self, table: &TableName) -> Option<String> {
         let made_here = || self.pipeline.spec().datasets().iter().any(|dataset| dataset.table == *table);
         match self.unplanned.get(table) {
@@ -170,11 +234,11 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Plans a dataset and makes its table. Where something is wrong it is planned without its rules and then with each alone, so that
-    /// one mistake hides no other.
-    async fn plan_and_make(&mut self, dataset: &DatasetRef) -> Result<(), Unplanned> {
-        let left = || Unplanned::LeftToFirstRun(format!("the columns of `{}` are not declared", dataset.table));
-        let spec = match self.plan(&self.draft(dataset, None)).await {
+    /// The table of a dataset. Where something is wrong it is planned without its rules and then with each alone, so that one mistake
+    /// hides no other.
+    async fn table(&mut self, dataset: &DatasetRef, planned: Result<Option<TableSpec>, Error>) -> Result<TableSpec, Unplanned> {
+        let left = || Unplanned::LeftToFirstRun(format!("the columns of `{}` are not declared", dataset.table), Part::default());
+        let spec = match planned {
             Ok(spec) => spec.ok_or_else(left)?,
             Err(_) => self.one_by_one(dataset).await?.ok_or_else(left)?,
         };
@@ -182,9 +246,15 @@ impl<'a> Check<'a> {
         if grows(self.pipeline, dataset, self.reads_growing(dataset)) {
             self.growing.insert(dataset.table.clone());
         }
-        make(&self.lake, &spec).await.map_err(|error| self.mistaken(dataset, Part::default(), error))?;
-        self.made.insert(dataset.table.clone(), spec);
-        Ok(())
+        Ok(spec)
+    }
+
+    /// Makes a table; one that nothing reads is only looked at.
+    async fn make(&self, dataset: &DatasetRef, spec: &TableSpec) -> Result<(), Error> {
+        match self.read.contains(&dataset.table) {
+            true => make(&self.lake, spec).await.map(drop),
+            false => Ok(self.lake.inner().create(&bare(spec)).await.map(drop)?),
+        }
     }
 
     async fn one_by_one(&mut self, dataset: &DatasetRef) -> Result<Option<TableSpec>, Unplanned> {
@@ -196,8 +266,8 @@ impl<'a> Check<'a> {
             if let Err(error) = self.plan(&self.draft(dataset, Some(vec![rule.clone()]))).await {
                 let part = part(&error, &self.pipeline.rules_of(dataset));
                 // whatever the rule says, the table has the columns of the query
-                if let Unplanned::LeftToFirstRun(why) = self.mistaken(dataset, part, error) {
-                    self.note(dataset, &why);
+                if let Unplanned::LeftToFirstRun(why, part) = self.mistaken(dataset, part, error) {
+                    self.note(dataset, &why, &part);
                 }
             }
         }
@@ -216,7 +286,7 @@ impl<'a> Check<'a> {
             let draft = Draft::Silver(Box::new(SilverSpec { flows: Vec::new(), ..flow }));
             if let Err(error) = self.plan(&draft).await {
                 match self.mistakes_of(dataset, draft, error, further).await {
-                    Unplanned::LeftToFirstRun(_) if ended.is_some() => {}
+                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
                     unplanned => ended = Some(unplanned),
                 }
             }
@@ -239,7 +309,7 @@ impl<'a> Check<'a> {
             let left = draft.leave_out(&error);
             if !again {
                 match self.mistaken(dataset, part, error) {
-                    Unplanned::LeftToFirstRun(_) if ended.is_some() => {}
+                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
                     unplanned => ended = Some(unplanned),
                 }
             }
@@ -260,7 +330,7 @@ impl<'a> Check<'a> {
     /// nearly a declared one is a mistake in any case.
     fn mistaken(&mut self, dataset: &DatasetRef, part: Part, error: Error) -> Unplanned {
         if let (Some((column, None)), true) = (missed_column(&error), self.reads_growing(dataset)) {
-            return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"));
+            return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"), part);
         }
         for error in each(error) {
             let part = if matches!(part.field(), Some("schema")) { spot::part(&error, &[]) } else { part.clone() };
@@ -461,11 +531,14 @@ pub(crate) fn grows(pipeline: &Pipeline, dataset: &DatasetRef, reads_growing: bo
     }
 }
 
+/// The table without how its rows lie: that is nothing to a query, and may go by columns that only messages bring.
+fn bare(spec: &TableSpec) -> TableSpec {
+    TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), ..spec.clone() }
+}
+
 /// Makes a table that counts as written to: the layers think that a new one may yet get the columns that a query lacks.
 pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Error> {
-    // how rows lie is nothing to a query, and may go by columns that only messages bring
-    let spec = TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), ..spec.clone() };
-    let table = lake.inner().create(&spec).await?;
+    let table = lake.inner().create(&bare(spec)).await?;
     let made = Progress { app_id: "tributary:made".to_owned(), expected: None, version: 0 };
     let commit = Commit { operation: Operation::Write, progress: vec![made], ..Commit::default() };
     let _ = table.commit(commit).await?;

@@ -6,6 +6,7 @@ mod check;
 mod definition;
 mod error;
 mod expectations;
+mod explain;
 mod forecast;
 mod from_sql;
 mod gaps;
@@ -40,7 +41,7 @@ pub use graph::{Graph, GraphColumn, GraphFlow, GraphNode, NodeKind, NodeRun};
 pub use lake::Lake;
 pub use lakeflow::{JobDefinition, JobRun, PipelineDefinition, PipelineUpdate, RunEnd, TaskDefinition, TaskRun};
 pub use lineage::{ColumnLineage, ColumnSource, Lineage, LineageSink, LineageSource, Manner, OPENLINEAGE_PRODUCER, OpenLineage};
-pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions};
+pub use options::{BatchBounds, Catalogue, Mode, OpenOptions, ProgressEvent, ProgressSink, RunOptions, WithinJob};
 pub use pipeline::{Build, BuildWith, Dataset, Pipeline, PipelineBuilder};
 pub use plan::{ColumnChange, ColumnChangeKind, DatasetPlan, Differs, FileAmount, Plan, PlannedInput, PlannedWork};
 pub use report::RunReport;
@@ -54,10 +55,11 @@ pub use tributary_bronze::{
     SourceRecord, propose_from_file,
 };
 pub use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode, chain};
-pub use tributary_pipeline_sql::Origins;
+pub use tributary_gold_agg::{Audit, Explained, InputCost, RefreshMode};
 pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, SystemClock};
+pub use tributary_pipeline_sql::Origins;
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Place, Places,
-    Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
+    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Place,
+    Places, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
 };

@@ -149,19 +149,6 @@ impl Pipeline {
         }
     }
 
-    /// Where the dataset of a table is defined, of a pipeline that was read from SQL files.
-    ///
-    /// ```
-    /// # let files = [("a.sql", "CREATE MATERIALIZED VIEW gold.a AS SELECT 1 AS one")];
-    /// let pipeline = tributary::Pipeline::from_sql(&files, &Default::default())?;
-    /// assert_eq!(pipeline.place_of(&"gold.a".parse().unwrap()).unwrap().to_string(), "a.sql:1:26");
-    /// # Ok::<(), tributary::Error>(())
-    /// ```
-    pub fn place_of(&self, table: &TableName) -> Option<Place> {
-        let dataset = self.spec().datasets().into_iter().find(|dataset| dataset.table == *table)?;
-        self.place(&dataset.path(), &Part::default())
-    }
-
     /// The text of a part of the specs.
     fn text_at(&self, path: &Path) -> Option<&str> {
         let [Step::Field(layer), Step::Index(at), rest @ ..] = path.steps() else { return None };

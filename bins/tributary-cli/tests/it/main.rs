@@ -14,6 +14,7 @@ mod job;
 mod lakeflow;
 mod memory;
 mod plan;
+mod queries;
 mod scrape;
 mod statements;
 mod stream;

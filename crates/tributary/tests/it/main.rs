@@ -11,6 +11,7 @@ mod lake;
 mod lineage;
 mod meanings;
 mod merge_law;
+mod mistakes;
 mod ops;
 mod order;
 mod plan;
