@@ -6,6 +6,7 @@ use tributary_cdc_decode::{Decoded, Header, Record};
 use tributary_lake::arrow::array::{AsArray, RecordBatch};
 use tributary_lake::arrow::compute::max;
 use tributary_lake::arrow::datatypes::TimestampMicrosecondType;
+use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Commit, CommitOutcome, DataFile, DataWriter, Lake, NewFile, Operation, Progress, Reads, Table, WriterOptions};
 use tributary_specs::{Column, PassedGap, Source};
 
@@ -17,7 +18,7 @@ use crate::quarantine::{self, Parked, Refused, Spot};
 use crate::tally::Counts;
 use crate::widen::widen;
 use crate::writing::Writing;
-use crate::{Error, Result, anew, events};
+use crate::{Error, Result, anew, events, file_columns};
 
 /// The file that records come from.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,9 @@ pub(crate) struct Origin<'a> {
     pub file: &'a str,
     /// SHA-256 of its content.
     pub content: &'a str,
+    /// Bytes as stored, and when it was changed: microseconds since 1970.
+    pub size: u64,
+    pub modified_us: i64,
     /// The names in its header, for CSV with one: without them a record cannot be decoded later.
     pub header: &'a [Header<'a>],
 }
@@ -151,7 +155,9 @@ impl LaneBatch {
         }
         self.count(lane, records, &decoded)?;
         if decoded.batch.num_rows() > 0 {
-            self.write(lane, lake, &decoded.batch).await?;
+            let failed = |source: ArrowError| Error::lake(&lane.feed.table, "telling of files", source.into());
+            let rows = file_columns::with(&lane.feed, decoded.batch.clone(), origin.as_ref()).map_err(failed)?;
+            self.write(lane, lake, &rows).await?;
         }
         let refused: Vec<_> = decoded
             .rejects
@@ -218,7 +224,7 @@ impl LaneBatch {
 
     /// Widens the table now and gives the batch up: its files have the narrow types.
     async fn widen(&mut self, lane: &mut Lane, table: &Table, widened: &[Column]) -> Result<()> {
-        let Some(columns) = grown(table.columns(), &lane.decoder.columns()) else { return Ok(()) };
+        let Some(columns) = grown(table.columns(), &lane.columns()) else { return Ok(()) };
         if let Some(anew) = &mut lane.anew {
             anew.columns = columns;
             self.spoiled = Some(Spoiled::Widened);
@@ -235,7 +241,7 @@ impl LaneBatch {
     async fn write(&mut self, lane: &mut Lane, lake: &Lake, batch: &RecordBatch) -> Result<()> {
         let table = lane.ensure_bronze(lake).await?;
         let failed = |source| Error::lake(table.name(), "writing rows", source);
-        let columns = grown(table.columns(), &lane.decoder.columns());
+        let columns = grown(table.columns(), &lane.columns());
         if columns != self.columns {
             self.close().await?;
             self.columns = columns;

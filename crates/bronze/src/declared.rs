@@ -3,6 +3,7 @@
 use tributary_specs::{SourceFeed, TableSpec};
 
 use crate::Result;
+use crate::file_columns;
 use crate::lane::{bronze_spec, decoder};
 
 /// What `setup` creates for a feed; none where only its messages can tell the business columns.
@@ -10,7 +11,7 @@ use crate::lane::{bronze_spec, decoder};
 /// # Errors
 /// [`crate::Error::Decode`] when the feed's declaration cannot be decoded by.
 pub fn table_spec(feed: &SourceFeed) -> Result<Option<TableSpec>> {
-    let columns = decoder(feed)?.columns();
+    let columns = file_columns::all(feed, &decoder(feed)?);
     let known = columns.iter().any(|column| !column.name.starts_with('_'));
     Ok(known.then(|| bronze_spec(feed, columns)))
 }

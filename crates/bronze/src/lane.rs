@@ -15,7 +15,7 @@ use crate::plan::Topics;
 use crate::registry::Lookup;
 use crate::tally::Tally;
 use crate::widen::widen;
-use crate::{Error, Result, batch, events, quarantine, resume, unshown};
+use crate::{Error, Result, batch, events, file_columns, quarantine, resume, unshown};
 
 /// A column every bronze table has.
 const INGESTED_AT: &str = "_ingested_at";
@@ -180,12 +180,17 @@ impl Lane {
         Ok(())
     }
 
+    /// The columns of the table as the decoder and the declaration have them.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        file_columns::all(&self.feed, &self.decoder)
+    }
+
     /// The bronze table, made when it is not there yet.
     pub(crate) async fn ensure_bronze(&mut self, lake: &Lake) -> Result<Table> {
         if let Some(bronze) = &self.bronze {
             return Ok(bronze.clone());
         }
-        let spec = bronze_spec(&self.feed, self.decoder.columns());
+        let spec = bronze_spec(&self.feed, self.columns());
         let table = lake.create(&spec).await.map_err(|source| Error::lake(&spec.name, "creating", source))?;
         self.bronze = Some(table.clone());
         Ok(table)

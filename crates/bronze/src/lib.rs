@@ -24,6 +24,7 @@ mod declaration;
 mod declared;
 mod error;
 mod events;
+mod file_columns;
 mod files;
 mod headers;
 #[cfg(feature = "kafka")]

@@ -271,7 +271,7 @@ impl Run<'_> {
             Some(kept) => Content::kept(file, kept),
             None => Content::open(&self.options.data, file).await.map_err(alone)?,
         };
-        let origin = Origin { file: &file.name, content: &content_text, header: &[] };
+        let origin = Origin { file: &file.name, content: &content_text, size: file.size, modified_us: file.modified_us, header: &[] };
         let mut slices = Slices::new(&file.name, content, self.rules.clone());
         let mut first = true;
         loop {

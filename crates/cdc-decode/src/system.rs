@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType as Arrow};
-use tributary_specs::{Column as Spec, DataType, Decode};
+use tributary_specs::{Column as Spec, DataType, Decode, FILE_COLUMNS};
 
 use crate::column::{Column, Refused};
 use crate::op::{Op, Ops};
@@ -23,7 +23,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
 
 /// Whether it is one of ours, whatever its case.
 pub(crate) fn is_ours(name: &str) -> bool {
-    Decode::Debezium.metadata_columns().iter().chain(&READERS).any(|ours| ours.eq_ignore_ascii_case(name))
+    Decode::Debezium.metadata_columns().iter().chain(&READERS).chain(&FILE_COLUMNS).any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
 /// The type of `_source`.

@@ -7,7 +7,7 @@ use sqlparser::ast::{
     Distinct, Expr, GroupByExpr, Ident, ObjectName, Query as Tree, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
 };
 use sqlparser::parser::{Parser, ParserError};
-use tributary_specs::Place;
+use tributary_specs::{FILE_COLUMNS, Place};
 
 use crate::call::Call;
 use crate::cursor::Cursor;
@@ -79,6 +79,20 @@ pub(crate) struct Metadata {
     pub(crate) field: String,
     /// Whether it names a column of the query too.
     pub(crate) names_column: bool,
+}
+
+impl Query {
+    /// Whether it asks for what a feed tells of files only where it is asked to.
+    pub(crate) fn asks_of_files(&self) -> bool {
+        FILE_COLUMNS.iter().any(|column| self.names(column))
+    }
+
+    /// Whether it asks for one of these columns of a feed.
+    pub(crate) fn names(&self, column: &str) -> bool {
+        let [size, modified_at] = FILE_COLUMNS;
+        let field = |field: &str| self.shape.metadata.iter().any(|metadata| metadata.field == field);
+        (column == size && field("file_size")) || (column == modified_at && field("file_modification_time"))
+    }
 }
 
 /// Reads the query that stands from `cursor` to its end.

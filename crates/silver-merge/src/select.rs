@@ -29,7 +29,7 @@ use tributary_lake::datafusion::physical_plan::{PhysicalExpr, execute_stream};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::{Lake, Table};
 use tributary_spark_sql::{self as sql, Missing, Tables, Text};
-use tributary_specs::{Column, ColumnSelection, SilverSpec, TableName};
+use tributary_specs::{Column, ColumnSelection, FILE_COLUMNS, SilverSpec, TableName};
 
 use crate::before_images::{self, BEFORE};
 use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
@@ -282,7 +282,8 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
     let fields = plan.schema().fields();
     let outputs: Vec<usize> = (0..fields.len()).filter(|at| !is_rider(fields[*at].name())).collect();
     let schema = source.schema();
-    let technical: Vec<&str> = TECHNICAL.iter().copied().chain(FEED).filter(|name| schema.column_with_name(name).is_some()).collect();
+    let technical: Vec<&str> =
+        TECHNICAL.iter().copied().chain(FEED).chain(FILE_COLUMNS).filter(|name| schema.column_with_name(name).is_some()).collect();
     let is_technical = |at: &usize| technical.contains(&fields[*at].name().as_str());
     let starred = may_star && technical.len() > 1 && outputs.iter().filter(|at| is_technical(at)).count() == technical.len();
     outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::{Appended, Result as LakeResult, Table};
-use tributary_specs::{Decode, SilverSpec, StreamRead, TableName};
+use tributary_specs::{Decode, FILE_COLUMNS, SilverSpec, StreamRead, TableName};
 
 use crate::error::{Error, Result};
 
@@ -108,7 +108,8 @@ impl Source {
         match self.delivery {
             Delivery::Feed => names.filter(|name| !name.starts_with("__")).cloned().collect(),
             Delivery::Changes | Delivery::Rows => {
-                names.filter(|name| !TECHNICAL.contains(&name.as_str()) && !name.starts_with("__")).cloned().collect()
+                let technical = |name: &&String| TECHNICAL.contains(&name.as_str()) || FILE_COLUMNS.contains(&name.as_str());
+                names.filter(|name| !technical(name) && !name.starts_with("__")).cloned().collect()
             }
         }
     }

@@ -129,7 +129,7 @@ impl FileSource {
     /// All files under `path`; relative paths resolve under the base data path.
     pub fn new(path: impl Into<String>, format: FileFormat) -> Self {
         let csv = CsvOptions::default();
-        Self { path: path.into(), format, glob: None, topics: Vec::new(), csv, settle_seconds: 0, mirrors: false }
+        Self { path: path.into(), format, glob: None, topics: Vec::new(), csv, settle_seconds: 0, mirrors: false, with_metadata: false }
     }
 
     /// Only files whose path below the folder matches.

@@ -86,6 +86,9 @@ pub struct FileSource {
     /// Default: what was taken stays, and of a file that has grown only what is new is taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mirrors: bool,
+    /// The table tells of each row's file how large it was and when it was changed: `_file_size`, `_file_modified_at`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_metadata: bool,
 }
 
 /// Topics of a Kafka cluster. Feeds with the same cluster, group and properties are read by one consumer.
@@ -243,6 +246,8 @@ const CHANGE_METADATA: &[&str] = &[
 /// Columns a table of plain rows has after the business columns.
 const ROW_METADATA: &[&str] =
     &["_position", "_topic", "_partition", "_offset", "_file", "_line", "_event_time", "_ingested_at", "_rescued_data"];
+/// Columns that a feed of files has where it is asked to tell of them.
+pub const FILE_COLUMNS: [&str; 2] = ["_file_size", "_file_modified_at"];
 /// All columns of a raw table.
 const RAW_COLUMNS: &[&str] = &["key", "value", "topic", "partition", "offset", "timestamp", "headers", "_file", "_line", "_ingested_at"];
 

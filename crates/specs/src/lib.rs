@@ -40,7 +40,9 @@ pub use declared::{Mismatch, check_declared};
 pub use effective::reset_allowed;
 pub use encoding::Encoding;
 pub use error::Error;
-pub use feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, KafkaStart, ReplicaIdentity, SchemaPolicy, Source, SourceFeed};
+pub use feed::{
+    CsvOptions, Decode, FILE_COLUMNS, FileFormat, FileSource, KafkaSource, KafkaStart, ReplicaIdentity, SchemaPolicy, Source, SourceFeed,
+};
 pub use flow::{Flow, SetExpectation, SetRule, StreamRead};
 pub use graph::{DatasetRef, Layer};
 pub use pipeline::Pipeline;

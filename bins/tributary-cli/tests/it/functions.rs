@@ -12,7 +12,9 @@ AS SELECT id, status, _change_type AS kind, _commit_version AS version FROM STRE
 CREATE MATERIALIZED VIEW gold.kinds
 AS SELECT _change_type AS kind, count(*) AS n FROM table_changes('silver.orders', 0) GROUP BY _change_type;
 CREATE MATERIALIZED VIEW gold.files
-AS SELECT *, _metadata.file_name FROM read_files('orders', format => 'json', schema => 'id BIGINT, status STRING, seq BIGINT');
+AS SELECT *, _metadata.file_name, _metadata.file_size FROM read_files('orders', format => 'json', schema => 'id BIGINT, status STRING, seq BIGINT');
+CREATE STREAMING TABLE silver.sizes
+AS SELECT *, _metadata.file_size AS bytes, _metadata.file_modification_time AS at FROM STREAM read_files('orders', format => 'json');
 CREATE MATERIALIZED VIEW gold.names AS SELECT DISTINCT file_name FROM gold.files;
 CREATE MATERIALIZED VIEW gold.numbers AS SELECT r.id, o.status FROM range(1, 4) r LEFT JOIN silver.orders o ON o.id = r.id;
 ";
@@ -50,6 +52,11 @@ fn changes_of_a_table_are_a_stream_and_a_batch_and_a_folder_is_a_view() {
     let names = rows(&shop, files);
     assert_eq!(names.len(), 3, "{names:?}");
     assert_eq!(names[2], r#"{"file_name":"2.jsonl","id":2}"#);
+    let sizes = rows(&shop, "SELECT bytes, count(*) AS n, count(at) AS known FROM silver.sizes GROUP BY bytes ORDER BY bytes");
+    assert_eq!(sizes, [r#"{"bytes":33,"known":1,"n":1}"#, r#"{"bytes":64,"known":2,"n":2}"#]);
+    let columns = shop.says(0, &["ddl", "silver.sizes", "--pipeline", "shop.sql"]);
+    assert!(!columns.contains("_file_size") && columns.contains("bytes"), "{columns}");
+    assert_eq!(rows(&shop, "SELECT DISTINCT file_size AS n FROM gold.files ORDER BY n"), [r#"{"n":33}"#, r#"{"n":64}"#]);
     std::fs::remove_file(shop.path("data/raw/orders/1.jsonl")).unwrap();
     let plan = shop.says(0, &["plan", "--pipeline", "shop.sql"]);
     assert!(plan.contains("files of its folder have changed or gone"), "{plan}");

@@ -372,3 +372,27 @@ async fn a_csv_file_without_any_declared_column_is_refused_by_name_and_the_other
     assert!(message.contains("in/1.csv") && message.contains("(id, note)") && message.contains("parted by `,`"), "{message}");
     assert_eq!(world.columns("bronze.a", &["id"]).await, [json!([2])]);
 }
+
+/// A feed that is asked to tells of each row's file, also of a table that was made without.
+#[tokio::test]
+async fn a_feed_tells_how_large_a_rows_file_is_and_when_it_was_changed() {
+    let world = World::new();
+    let plain = json_lines("a", "in");
+    world.drop_file("in/1.jsonl", "{\"id\":1}\n").await;
+    world.run_one(&plain).await;
+    let mut telling = plain.clone();
+    let tributary_specs::Source::Files(files) = &mut telling.source else { panic!("files") };
+    files.with_metadata = true;
+    world.drop_file("in/2.jsonl", "{\"id\":2}\n{\"id\":3}\n{\"id\":\"bad\"}\n").await;
+    world.run_one(&telling).await;
+    world.drop_file("in/3.jsonl", "{\"id\":4,\"more\":1}\n").await;
+    world.run_one(&telling).await;
+    let sizes = world.columns("bronze.a", &["id", "_file_size"]).await;
+    assert_eq!(sizes, [json!([1, null]), json!([2, 31]), json!([3, 31]), json!([4, 18])]);
+    let times = world.columns("bronze.a", &["id", "_file_modified_at"]).await;
+    assert_eq!(times.iter().map(|row| row[1].is_string()).collect::<Vec<_>>(), [false, true, true, true]);
+    let mut options = world.options();
+    options.full_refresh.insert("a".to_owned());
+    world.run_with(&[telling], &options).await;
+    assert_eq!(world.columns("bronze.a", &["id", "_file_size"]).await[0], json!([1, 9]), "a full refresh tells of all");
+}

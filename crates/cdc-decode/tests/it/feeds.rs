@@ -14,6 +14,7 @@ pub fn feed(decode: Decode, columns: Vec<Column>) -> SourceFeed {
         csv: CsvOptions::default(),
         settle_seconds: 0,
         mirrors: false,
+        with_metadata: false,
     };
     let mut feed = SourceFeed::new("feed", TableName::new("bronze", "feed"), Source::Files(source));
     feed.decode = decode;

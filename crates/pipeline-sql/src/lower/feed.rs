@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::parsed::Definition;
 use crate::portability::rules;
+use crate::query::Query;
 
 /// Options that say nothing to be done here.
 const NOT_APPLIED: &[(&str, &str)] = &[
@@ -107,12 +108,22 @@ impl Lowering<'_> {
     }
 
     /// A feed of its own for a table that does more with its rows than keep them; gives the feed's table. `flow`: of a further flow.
-    pub(super) fn own_feed(&mut self, definition: &Definition, call: &Call, place: &Place, flow: Option<&str>) -> Option<TableName> {
+    pub(super) fn own_feed(
+        &mut self,
+        definition: &Definition,
+        query: &Query,
+        call: &Call,
+        place: &Place,
+        flow: Option<&str>,
+    ) -> Option<TableName> {
         let target = table_of(&definition.name);
         let of_flow = flow.map(|flow| format!("_{flow}")).unwrap_or_default();
         let table = TableName::new(&target.schema, format!("{}{of_flow}_input", target.name));
         let mut feed = self.source(definition, call, format!("{}_{}", table.schema, table.name), table.clone())?;
         self.encodings(&definition.name.to_string(), call, &mut feed);
+        if let Source::Files(files) = &mut feed.source {
+            files.with_metadata = query.asks_of_files();
+        }
         let message = format!("what {} reads is kept in the table {table}, from which it is made", definition.name);
         self.report.notice(place.clone(), "extra_table", message);
         self.add_feed(feed, Origin { of: definition.name.to_string(), place: place.clone(), ..Origin::default() }, place.clone());
@@ -120,8 +131,8 @@ impl Lowering<'_> {
     }
 
     /// A feed of its own that mirrors a folder, for a view of its files.
-    pub(super) fn folder(&mut self, definition: &Definition, call: &Call, place: &Place) -> Option<TableName> {
-        let table = self.own_feed(definition, call, place, None)?;
+    pub(super) fn folder(&mut self, definition: &Definition, query: &Query, call: &Call, place: &Place) -> Option<TableName> {
+        let table = self.own_feed(definition, query, call, place, None)?;
         if let Some(Source::Files(files)) = self.out.pipeline.feeds.last_mut().map(|feed| &mut feed.source) {
             files.mirrors = true;
         }

@@ -42,7 +42,7 @@ impl Lowering<'_> {
         let calls: Vec<_> = query.reads.iter().filter_map(|read| Some((read, read.call.as_ref()?))).collect();
         let files = match calls.as_slice() {
             [(read, call)] if !is_stream(read) && call.function == "read_files" => {
-                let Some(table) = self.folder(definition, call, &read.place) else { return };
+                let Some(table) = self.folder(definition, query, call, &read.place) else { return };
                 Some(table)
             }
             _ => None,

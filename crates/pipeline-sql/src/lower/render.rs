@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tributary_specs::{Decode, Expectation, ExpectationAction, StreamRead, TableName};
+use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, TableName};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
@@ -173,9 +173,11 @@ impl Lowering<'_> {
     /// asks of it.
     fn rows_of_files(&self, table: &TableName, read: &crate::query::Read, query: &Query) -> String {
         let decode = self.out.pipeline.feeds.iter().find(|feed| feed.table == *table).map(|feed| feed.decode);
-        let asked = |column: &str| column == "_rescued_data" || (column == "_file" && !query.shape.metadata.is_empty());
+        let names_file = query.shape.metadata.iter().any(|metadata| ["file_path", "file_name"].contains(&metadata.field.as_str()));
+        let asked = |column: &str| column == "_rescued_data" || (column == "_file" && names_file);
         let technical = decode.filter(|decode| *decode != Decode::Raw).map(Decode::metadata_columns).unwrap_or_default();
-        let left_out: Vec<&str> = technical.iter().copied().filter(|column| !asked(column)).collect();
+        let of_files = query.asks_of_files().then_some(FILE_COLUMNS).into_iter().flatten().filter(|column| !query.names(column));
+        let left_out: Vec<&str> = technical.iter().copied().filter(|column| !asked(column)).chain(of_files).collect();
         let rows = match left_out.is_empty() {
             true => format!("SELECT * FROM {table}"),
             false => format!("SELECT * EXCEPT ({}) FROM {table}", left_out.join(", ")),
@@ -190,8 +192,10 @@ impl Lowering<'_> {
         let text = match field {
             "file_path" => "_file",
             "file_name" => "substring_index(_file, '/', -1)",
+            "file_size" => FILE_COLUMNS[0],
+            "file_modification_time" => FILE_COLUMNS[1],
             _ => {
-                let instead = Some("_metadata.file_path or _metadata.file_name".to_owned());
+                let instead = Some("_metadata.file_path, file_name, file_size or file_modification_time".to_owned());
                 self.report.fault(&query.place, &Error::NotExecuted { of: of.to_owned(), what: format!("_metadata.{field}"), instead });
                 return None;
             }

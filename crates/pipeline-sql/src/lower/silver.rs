@@ -81,7 +81,7 @@ impl Lowering<'_> {
                 Some((read, call)) => {
                     let name = writer.name.filter(|_| feeds > 0);
                     feeds += 1;
-                    Some(self.own_feed(definition, call, &read.place, name)?)
+                    Some(self.own_feed(definition, writer.query(), call, &read.place, name)?)
                 }
                 None => None,
             };

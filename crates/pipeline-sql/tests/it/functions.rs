@@ -89,9 +89,17 @@ fn fields_of_metadata_are_made_of_the_file_that_a_row_is_from() {
              FROM {table} WHERE substring_index(_file, '/', -1) LIKE 'a%'"
         ))
     );
-    let refused = read("CREATE STREAMING TABLE t AS SELECT _metadata.file_size FROM STREAM read_files('in', format => 'json')");
+    let Source::Files(files) = &made.feeds[0].source else { panic!("{:?}", made.feeds) };
+    assert!(!files.with_metadata);
+    let made = pipeline(
+        "CREATE STREAMING TABLE t AS SELECT *, _metadata.file_size AS bytes, _metadata.file_modification_time FROM STREAM read_files('in', format => 'json')",
+    );
+    let Source::Files(files) = &made.feeds[0].source else { panic!("{:?}", made.feeds) };
+    let select = "SELECT *, _file_size AS bytes, _file_modified_at AS file_modification_time FROM main.t_input";
+    assert_eq!((made.silver[0].select.as_deref(), files.with_metadata), (Some(select), true));
+    let refused = read("CREATE STREAMING TABLE t AS SELECT _metadata.file_block_start FROM STREAM read_files('in', format => 'json')");
     let told = refused.to_pipeline("case").unwrap_err().to_string();
-    assert!(told.contains("PS0025") && told.contains("_metadata.file_name"), "{told}");
+    assert!(told.contains("PS0025") && told.contains("file_modification_time"), "{told}");
 }
 
 #[test]

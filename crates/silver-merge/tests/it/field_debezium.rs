@@ -24,6 +24,7 @@ fn feed(columns: &[(&str, DataType)], keys: &[&str]) -> SourceFeed {
             csv: CsvOptions::default(),
             settle_seconds: 0,
             mirrors: false,
+            with_metadata: false,
         }),
         decode: Decode::Debezium,
         columns: columns.iter().map(|(name, data_type)| Column::new(*name, data_type.clone())).collect(),

@@ -144,8 +144,9 @@ fn source() -> impl Strategy<Value = Source> {
         quote,
         null_text,
     });
-    let files = (text(), format, maybe_text(), texts(), csv, any::<u64>(), any::<bool>()).prop_map(
-        |(path, format, glob, topics, csv, settle_seconds, mirrors)| FileSource {
+    let flags = (any::<bool>(), any::<bool>());
+    let files = (text(), format, maybe_text(), texts(), csv, any::<u64>(), flags).prop_map(
+        |(path, format, glob, topics, csv, settle_seconds, (mirrors, with_metadata))| FileSource {
             path,
             format,
             glob,
@@ -153,6 +154,7 @@ fn source() -> impl Strategy<Value = Source> {
             csv,
             settle_seconds,
             mirrors,
+            with_metadata,
         },
     );
     prop_oneof![4 => files.prop_map(Source::Files), 1 => text().prop_map(Source::Custom), 2 => kafka().prop_map(Source::Kafka)]

@@ -27,6 +27,7 @@ fn feed(table: &SourceTable, form: EnvelopeForm) -> SourceFeed {
             csv: tributary_specs::CsvOptions::default(),
             settle_seconds: 0,
             mirrors: false,
+            with_metadata: false,
         }),
         decode: Decode::Debezium,
         columns: table.columns.iter().map(|spec| declared(&spec.column)).collect(),
