@@ -39,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "tributary-bench",
         &[
+            "tributary",
             "tributary-bundle",
             "tributary-cdc-decode",
             "tributary-lake",

@@ -7,7 +7,8 @@
 //! * **floor** is the SQL parser of DataFusion alone: the words of all files, and the trees of all queries in the nearest form that it
 //!   knows (`STREAM` left out). It knows neither the statements nor what reads what.
 //! * **parse** is ours in memory: statements, names over all files, specs, all of them validated.
-//! * **validate** is the same from a bundle's folder on disk, with its YAML.
+//! * **validate** is the same from a bundle's folder on disk, with its YAML, and every query, rule and condition planned over the columns
+//!   that are declared: all that `tributary validate` does but for printing.
 
 mod data;
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use sqlparser::dialect::DatabricksDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Tokenizer;
+use tributary::Pipeline;
 use tributary_bench::{contend, high_water, median, thread_seconds};
 use tributary_pipeline_sql::{Options, SqlFile, parse};
 
@@ -79,11 +81,23 @@ fn contender(name: &str, datasets: &[Dataset]) -> Result<Measured> {
                 let loaded = tributary_bundle::load(folder.path(), None, &BTreeMap::new());
                 ensure!(loaded.is_sound(), "{:?}", loaded.faults.first());
                 ensure!(loaded.bundle.datasets.len() == datasets.len(), "{} datasets were found", loaded.bundle.datasets.len());
-                Ok(())
+                plan(loaded)
             })
         }
         _ => bail!("unknown contender {name}"),
     }
+}
+
+/// Plans what was read.
+fn plan(loaded: tributary_bundle::Loaded) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    for part in loaded.to_plan {
+        let pipeline = Pipeline::from_spec(part.spec)?.with_origins(part.origins);
+        let check = runtime.block_on(pipeline.check_queries())?;
+        ensure!(check.problems.is_empty() && check.notes.is_empty(), "{:?} {:?}", check.problems.first(), check.notes.first());
+    }
+    runtime.shutdown_background();
+    Ok(())
 }
 
 fn floor(datasets: &[Dataset]) -> Result<()> {
