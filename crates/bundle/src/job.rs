@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use tributary_specs::Place;
 
 use crate::model::job::TASK_KINDS;
 use crate::reference::only_reference;
@@ -83,6 +84,9 @@ pub struct Notifications {
 pub struct Task {
     /// Its key in the job.
     pub key: String,
+    /// Where it stands.
+    #[serde(skip)]
+    pub place: Option<Place>,
     /// For people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -338,6 +342,7 @@ impl Task {
         };
         Self {
             key: node.text_of("task_key").unwrap_or_default().to_owned(),
+            place: None,
             description: node.text_of("description").map(str::to_owned),
             depends_on: node.items_of("depends_on").iter().filter_map(dependency).collect(),
             run_if: RunIf::of(node.text_of("run_if")),

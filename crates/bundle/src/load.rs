@@ -233,6 +233,9 @@ fn bundle(root: &Node, target: String, options: &Options, folder: &mut Folder, f
     let job = |(key, entry): (&str, &Entry)| {
         let mut job = Job::of(key, &entry.node, &|node| sources.path_of(node));
         job.run_as = job.run_as.or_else(|| run_as.clone());
+        for (task, node) in job.tasks.iter_mut().zip(entry.node.items_of("tasks")) {
+            task.place = Some(sources.files().place(node.at));
+        }
         (key.to_owned(), job)
     };
     let jobs = resources::of_kind(root, "jobs").map(job).collect();

@@ -203,6 +203,8 @@ impl Program {
     ];
     /// Those that run one pipeline.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
+    /// Those that tell of lineage.
+    pub(crate) const TELLS: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that move data.
     pub(crate) const MOVES: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that run feeds.

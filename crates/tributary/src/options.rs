@@ -120,6 +120,8 @@ pub struct RunOptions {
     pub on_gap: OnGap,
     /// Where OpenLineage events of this run go.
     pub openlineage: Option<OpenLineage>,
+    /// The task of a job that this run is the work of: lineage is then the job's.
+    pub within_job: Option<WithinJob>,
 }
 
 impl RunOptions {
@@ -169,6 +171,27 @@ pub(crate) fn is_chosen(layers: &[Layer], only: &[TableName], layer: Layer, tabl
     layers.contains(&layer) && (only.is_empty() || only.contains(table))
 }
 
+/// The task of a job that a run is the work of.
+///
+/// ```
+/// let task = tributary::WithinJob { job_name: "nightly".to_owned(), task_key: "refresh".to_owned(), ..Default::default() };
+/// let options = tributary::RunOptions { within_job: Some(task), ..Default::default() };
+/// assert!(options.within_job.is_some());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WithinJob {
+    /// The job's number.
+    pub job_id: String,
+    /// Its name.
+    pub job_name: String,
+    /// The number of its run.
+    pub job_run_id: String,
+    /// The task's key.
+    pub task_key: String,
+    /// The number of its attempt.
+    pub task_run_id: String,
+}
+
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
@@ -191,6 +214,7 @@ impl Default for RunOptions {
             kafka: KafkaOptions::default(),
             on_gap: OnGap::Stop,
             openlineage: None,
+            within_job: None,
         }
     }
 }

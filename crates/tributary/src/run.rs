@@ -39,8 +39,8 @@ impl Lake {
     /// on. The report has the sums of the whole run and the last state of each dataset.
     ///
     /// # Errors
-    /// [`Error::NoDataset`] when `only` names an unknown one; [`Error::Unprotected`] when a table that is written has a recorded mask or
-    /// row filter and [`RunOptions::accept_unprotected`] is not set; [`Error::Lake`] when the functions or masks that people recorded
+    /// [`Error::NoDataset`] when `only` names an unknown one; [`Error::Unprotected`] when a table that is written or read has a recorded
+    /// mask or row filter and [`RunOptions::accept_unprotected`] is not set; [`Error::Lake`] when the functions or masks that people recorded
     /// cannot be read. A failing dataset is not an error: it is in the report.
     ///
     /// ```

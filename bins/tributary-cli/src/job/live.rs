@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tributary::sql::SessionOptions;
-use tributary::{ExitCode, Mode, Pipeline, PipelineUpdate, RunReport, TableName, TaskRun};
+use tributary::{ExitCode, Mode, Pipeline, PipelineUpdate, RunReport, TableName, TaskRun, WithinJob};
 use tributary_bundle::{Action, Job, Outcome, RunValues, Target, Task, compare, fill_run_values, inputs, load_with};
 use tributary_config::Program;
 
@@ -173,6 +173,17 @@ impl Live<'_> {
         Places::of_task(self.session.matches, key, &parameters)
     }
 
+    /// What the work of an attempt is done for.
+    fn within(&self, attempt: &Attempt<'_>) -> WithinJob {
+        WithinJob {
+            job_id: self.job_id.to_owned(),
+            job_name: self.job.name.clone(),
+            job_run_id: self.run_id.to_owned(),
+            task_key: attempt.task.key.clone(),
+            task_run_id: attempt.run_id.clone(),
+        }
+    }
+
     /// The task's parameters and over them the job's.
     fn pushed_down(&self, mut parameters: BTreeMap<String, String>, attempt: &Attempt<'_>) -> BTreeMap<String, String> {
         parameters.extend(self.parameters.clone());
@@ -206,6 +217,8 @@ impl Live<'_> {
         options.full_refresh_all = *full_refresh;
         options.cancel = attempt.cancel.clone();
         let places = self.places(attempt.task, &attempt.run_id);
+        options.openlineage.clone_from(&session.openlineage);
+        options.within_job = Some(self.within(attempt));
         options.progress = next::in_events(progress::sink(lines(Voice::of(&settings)), false), &places);
         let lake = opened::lake(&settings)?;
         let started = self.now();
@@ -240,10 +253,13 @@ impl Live<'_> {
         let text = parameters::fill(&text, parameters);
         let lake = opened::lake(&self.session.loaded.settings)?;
         let settings = &self.session.loaded.settings;
+        let mut run = run::options(Program::Job, settings, &Pipeline::default())?;
+        run.openlineage.clone_from(&self.session.openlineage);
+        run.within_job = Some(self.within(attempt));
         let options = SessionOptions {
             user: self.session.given.user_of(self.job.run_as.as_deref()),
             accept_unprotected: self.session.given.accepts_unprotected(),
-            run: run::options(Program::Job, settings, &Pipeline::default())?,
+            run,
             ..SessionOptions::default()
         };
         let name = path.to_owned();
@@ -291,7 +307,6 @@ impl Live<'_> {
     async fn other_job(&self, key: &str, parameters: BTreeMap<String, String>, cancel: &CancellationToken) -> Result<Ended, Failure> {
         let job = self.session.read.bundle.job(key)?;
         let parameters = super::parameters_of(job, parameters)?;
-        super::runnable(job)?;
         let asked = Asked { job, parameters, trigger_type: "RUN_JOB_TASK", cancel: cancel.clone() };
         let done = self.session.run(asked).await?;
         Ok(match done.exit_code {

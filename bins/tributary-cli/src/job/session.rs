@@ -12,7 +12,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, Either, select};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tributary::{Clock as _, ExitCode, JobRun, Lake, RunEnd, SystemClock};
+use tributary::{Clock as _, ExitCode, JobRun, Lake, OpenLineage, RunEnd, SystemClock};
 use tributary_bundle::{Admission, Job, JobEnd, Loaded as Read, RunValues, admit};
 use tributary_config::Loaded;
 
@@ -40,6 +40,8 @@ pub struct Session<'a> {
     pub read: Read,
     pub lake: Lake,
     pub teller: Teller,
+    /// Who is told of the lineage of what runs.
+    pub openlineage: Option<OpenLineage>,
     /// The wall clock when the session began, and a clock that never goes back.
     began: (DateTime<Utc>, Instant),
     last_id: AtomicI64,
@@ -78,7 +80,7 @@ impl<'a> Session<'a> {
     ) -> Result<Self, Failure> {
         let lake = opened::lake(&loaded.settings)?;
         let began = (SystemClock.now(), Instant::now());
-        Ok(Self { loaded, matches, given, around, read, lake, teller, began, last_id: AtomicI64::new(0) })
+        Ok(Self { loaded, matches, given, around, read, lake, teller, openlineage: None, began, last_id: AtomicI64::new(0) })
     }
 
     /// Milliseconds since 1970; never goes back.

@@ -24,12 +24,15 @@ pub async fn ensure_known(lake: &Lake, catalogue: &str, table: &str) -> Result<(
     }
 }
 
+/// The pipeline that a row is of, whoever ran it.
+const PIPELINE: &str = "l.entity_metadata.dlt_pipeline_info.dlt_pipeline_id";
+
 /// A row a table and what it reads; with a table a row a column and a column that it comes from.
 pub fn query(catalogue: &str, table: Option<&str>) -> String {
     match table {
         None => format!(
             "SELECT l.target_table_full_name AS target, coalesce(l.source_table_full_name, l.source_path) AS source, \
-             l.source_type, l.target_type, l.entity_id AS pipeline, l.event_time \
+             l.source_type, l.target_type, {PIPELINE} AS pipeline, l.event_time \
              FROM system.access.table_lineage AS l JOIN (SELECT target_table_full_name AS target, max(event_time) AS latest \
              FROM system.access.table_lineage GROUP BY target_table_full_name) AS last \
              ON l.target_table_full_name = last.target AND l.event_time = last.latest \
@@ -38,7 +41,7 @@ pub fn query(catalogue: &str, table: Option<&str>) -> String {
         ),
         Some(table) => format!(
             "SELECT l.target_column_name AS `column`, coalesce(l.source_table_full_name, l.source_path) AS source, \
-             l.source_column_name AS source_column, l.entity_id AS pipeline, l.event_time \
+             l.source_column_name AS source_column, {PIPELINE} AS pipeline, l.event_time \
              FROM system.access.column_lineage AS l JOIN (SELECT max(event_time) AS latest FROM system.access.column_lineage \
              WHERE lower(target_table_full_name) = lower({name})) AS last ON l.event_time = last.latest \
              WHERE lower(l.target_table_full_name) = lower({name}) ORDER BY `column`, source, source_column",

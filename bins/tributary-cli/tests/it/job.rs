@@ -139,9 +139,68 @@ fn one_job_runs_another_and_only_chosen_tasks_where_that_is_asked() {
 fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
     let shop = shop("tasks: [{task_key: a, sql_task: {warehouse_id: w, query: {query_id: q}}}]");
     let said = shop.says(2, &["job", "run", "nightly"]);
-    assert!(said.contains("CL0022") && said.contains("task a of job nightly is not run here"), "{said}");
+    assert!(said.contains("CL0022") && said.contains("databricks.yml:10:14: task a of job nightly is not run here"), "{said}");
     assert!(!shop.path("data/lake").exists());
-    assert!(shop.says(0, &["validate"]).contains("warning: sql_task a is not run here"));
+    assert!(shop.says(0, &["validate"]).contains("databricks.yml:10:14: warning: sql_task a is not run here"));
+}
+
+#[test]
+fn a_job_that_runs_a_job_with_tasks_that_are_not_run_here_begins_no_task() {
+    let inner = "tasks: [{task_key: a, notebook_task: {notebook_path: a.py}}, {task_key: b, spark_python_task: {python_file: b.py}}]";
+    let shop = shop(inner);
+    shop.write("a.py", "print()\n");
+    shop.write("b.py", "print()\n");
+    let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
+    let outer = format!(
+        "    outer:\n      tasks:\n        - {{task_key: first, {REFRESH}}}\n        - task_key: each\n          depends_on: [{{task_key: first}}]\n          for_each_task: {{inputs: '[1]', task: {{task_key: one, run_job_task: {{job_id: \"${{resources.jobs.nightly.id}}\"}}}}}}\n"
+    );
+    shop.write("databricks.yml", &format!("{root}{outer}"));
+    let said = shop.says(2, &["job", "run", "outer"]);
+    for task in ["databricks.yml:10:14: task a of job nightly", "task b of job nightly"] {
+        assert!(said.contains(task), "{task} is not in {said}");
+    }
+    assert!(!shop.path("data/lake").exists(), "{said}");
+    let validated = shop.says(0, &["validate"]);
+    assert_eq!(validated.matches("is not run here").count(), 2, "{validated}");
+}
+
+#[test]
+fn lineage_of_a_jobs_task_is_the_jobs_and_events_go_where_they_are_asked_to() {
+    let shop = shop(&format!(
+        "tasks: [{{task_key: refresh, {REFRESH}}}, {{task_key: more, depends_on: [{{task_key: refresh}}], sql_task: {{warehouse_id: w, file: {{path: more.sql}}}}}}]"
+    ));
+    shop.write("more.sql", "CREATE OR REFRESH MATERIALIZED VIEW gold.more AS SELECT count(*) AS n FROM bronze.orders;\n");
+    let said = shop.says(0, &["job", "run", "nightly", "--openlineage-file", "events.jsonl"]);
+    let (run, job) = (last(&said)["run_id"].as_str().unwrap().to_owned(), events(&said)[0]["job_id"].as_str().unwrap().to_owned());
+    let rows = csv(
+        &shop,
+        "select entity_type, entity_id, entity_run_id, entity_metadata.job_info.job_run_id as of_job, entity_metadata.dlt_pipeline_info.dlt_pipeline_id as pipeline, target_table_name from system.access.table_lineage order by target_table_name",
+    );
+    let of = |pipeline: &str, table: &str| format!("JOB,{job},{run},{run},{pipeline},{table}\n");
+    let columns = "entity_type,entity_id,entity_run_id,of_job,pipeline,target_table_name\n";
+    assert_eq!(rows, format!("{columns}{}{}{}", of("retail", "days"), of("sql", "more"), of("retail", "orders")));
+    let shown = shop.says(0, &["show", "lineage", "-o", "csv"]);
+    assert!(shown.contains(",retail,") && shown.contains(",sql,"), "{shown}");
+
+    let told = events(&std::fs::read_to_string(shop.path("events.jsonl")).unwrap());
+    let kinds: Vec<String> =
+        told.iter().map(|event| format!("{} {}", event["eventType"].as_str().unwrap(), event["job"]["name"].as_str().unwrap())).collect();
+    for kind in ["START retail.bronze.orders", "COMPLETE retail.bronze.orders", "COMPLETE retail.gold.days", "COMPLETE sql.gold.more"] {
+        assert_eq!(kinds.iter().filter(|one| *one == kind).count(), 1, "{kinds:?}");
+    }
+    let roots: std::collections::BTreeSet<String> = told.iter().map(|event| event["run"]["facets"]["parent"]["root"].to_string()).collect();
+    assert!(roots.len() == 1 && roots.first().unwrap().contains("\"name\":\"nightly\""), "{roots:?}");
+    let task = &told[0]["run"]["facets"]["tributary_task"]["task"];
+    assert_eq!((&task["task"], &task["jobRunId"]), (&"refresh".into(), &run.as_str().into()));
+
+    shop.says(0, &["run", "--pipeline", "retail"]);
+    let alone = csv(&shop, "select count(*) as n from system.access.table_lineage where entity_type = 'PIPELINE'");
+    assert_eq!(alone, "n\n0\n", "nothing was new");
+    shop.write("data/raw/orders/2.jsonl", "{\"id\":3,\"status\":\"new\",\"seq\":1}\n");
+    shop.says(0, &["run", "--pipeline", "retail"]);
+    let alone =
+        csv(&shop, "select distinct entity_type, entity_id from system.access.table_lineage where entity_metadata.job_info is null");
+    assert_eq!(alone, "entity_type,entity_id\nPIPELINE,retail\n");
 }
 
 #[test]

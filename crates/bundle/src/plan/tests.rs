@@ -12,6 +12,7 @@ fn job(lines: &str) -> Job {
         });
         Task {
             key: key.trim().to_owned(),
+            place: None,
             description: None,
             depends_on: depends_on.collect(),
             run_if: match run_if.trim() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tributary_lake::Lake;
 use tributary_specs::{Column, DataType, Layer, TableName, TableSpec};
 
-use super::{Lineage, LineageSource};
+use super::{By, Lineage, LineageSource};
 use crate::Error;
 use crate::system::{self, Row};
 
@@ -22,29 +22,26 @@ pub(super) struct Committed {
 pub(super) async fn append(
     lake: &Lake,
     pipeline: &str,
-    run_id: &str,
+    by: &By,
     layers: &BTreeMap<TableName, Layer>,
     committed: &[Committed],
 ) -> Result<(), Error> {
     let mut tables: Vec<Row> = Vec::new();
     let mut columns: Vec<Row> = Vec::new();
     let at = lake.clock().now();
+    let entity = entity(pipeline, by);
     for Committed { table, layer, lineage } in committed {
         let event_id = lake.new_id().to_string();
         let target = in_lake(lake, table, Some(*layer));
         let row = |source: Option<&LineageSource>| {
-            let mut row = system::row(json!({
-                "entity_type": "PIPELINE",
-                "entity_id": pipeline,
-                "entity_run_id": run_id,
+            let mut row = entity.clone();
+            row.extend(system::row(json!({
                 "event_time": at.timestamp_micros(),
                 "event_date": at.date_naive().to_string(),
                 "record_id": lake.new_id().to_string(),
                 "event_id": event_id,
-                // no other kind of entity writes here
-                "entity_metadata": { "dlt_pipeline_info": { "dlt_pipeline_id": pipeline, "dlt_update_id": run_id } },
                 "direct_access": true,
-            }));
+            })));
             row.extend(source.into_iter().flat_map(|source| side("source", place(lake, source, layers))));
             row.extend(side("target", target.clone()));
             row
@@ -63,6 +60,28 @@ pub(super) async fn append(
     let [of_tables, of_columns] = specs();
     system::append_rows(&system, &of_tables, &tables).await?;
     system::append_rows(&system, &of_columns, &columns).await
+}
+
+/// Who writes: the job whose task runs the pipeline, else the pipeline. Other kinds of entities write nothing here.
+fn entity(pipeline: &str, by: &By) -> Row {
+    let of_pipeline = json!({ "dlt_pipeline_id": pipeline, "dlt_update_id": by.run_id });
+    match &by.within {
+        None => system::row(json!({
+            "entity_type": "PIPELINE",
+            "entity_id": pipeline,
+            "entity_run_id": by.run_id,
+            "entity_metadata": { "dlt_pipeline_info": of_pipeline },
+        })),
+        Some(job) => system::row(json!({
+            "entity_type": "JOB",
+            "entity_id": job.job_id,
+            "entity_run_id": job.job_run_id,
+            "entity_metadata": {
+                "job_info": { "job_id": job.job_id, "job_run_id": job.job_run_id },
+                "dlt_pipeline_info": of_pipeline,
+            },
+        })),
+    }
 }
 
 /// One side of a row: full name, catalogue, schema, name, path, type.

@@ -30,7 +30,7 @@ use trace::Origins;
 pub(crate) use kept::specs;
 pub use openlineage::{LineageSink, OPENLINEAGE_PRODUCER, OpenLineage};
 pub use trace::Manner;
-pub(crate) use watch::Watch;
+pub(crate) use watch::{By, Watch};
 
 use crate::{Build, Pipeline};
 

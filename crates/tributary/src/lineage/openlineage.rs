@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use tributary_lake::{Lake, Table};
 use tributary_specs::{Column, DataType, DatasetRef, DatasetReport, Layer, TableName};
 
 use super::watch::Tables;
 use super::{Lineage, LineageSource, Manner, places};
-use crate::Pipeline;
+use crate::definition::hexadecimal;
+use crate::{Pipeline, WithinJob};
 
 /// Who says so: `producer` of every event, `_producer` of every facet.
 ///
@@ -65,6 +67,8 @@ pub(super) struct Job<'a> {
     pub run_id: &'a str,
     /// The run of the pipeline.
     pub parent_id: &'a str,
+    /// The task whose work that is.
+    pub within: Option<&'a WithinJob>,
     pub continuous: bool,
 }
 
@@ -101,10 +105,21 @@ impl OpenLineage {
 
     fn run_facets(&self, job: &Job<'_>, event: &Event<'_>) -> Value {
         let mut facets = Map::new();
-        let parent = json!({
+        let mut parent = json!({
             "run": { "runId": job.parent_id },
             "job": { "namespace": self.namespace, "name": job.pipeline.spec().name },
         });
+        if let Some(task) = job.within {
+            parent["root"] = json!({
+                "run": { "runId": uuid_of(&task.job_run_id) },
+                "job": { "namespace": self.namespace, "name": task.job_name },
+            });
+            let of_task =
+                json!({ "jobId": task.job_id, "jobRunId": task.job_run_id, "task": task.task_key, "taskRunId": task.task_run_id });
+            let schema = format!("{OPENLINEAGE_PRODUCER}#task");
+            let own = json!({ "_producer": OPENLINEAGE_PRODUCER, "_schemaURL": schema, "task": of_task });
+            facets.insert("tributary_task".to_owned(), own);
+        }
         facets.insert("parent".to_owned(), facet("1-1-0/ParentRunFacet", parent));
         let engine =
             json!({ "name": "tributary", "version": env!("CARGO_PKG_VERSION"), "openlineageAdapterVersion": env!("CARGO_PKG_VERSION") });
@@ -116,6 +131,13 @@ impl OpenLineage {
         }
         Value::Object(facets)
     }
+}
+
+/// The number of a job's run in the form that ids of runs have, always the same one.
+fn uuid_of(run_id: &str) -> String {
+    let text = hexadecimal(&Sha256::digest(run_id)[..16]);
+    // version 8: made of what the maker likes
+    format!("{}-{}-8{}-8{}-{}", &text[..8], &text[8..12], &text[13..16], &text[17..20], &text[20..])
 }
 
 /// `pipeline.schema.table`.

@@ -12,13 +12,20 @@ use tributary_specs::{DatasetRef, DatasetReport, Layer, Status, TableName};
 use super::kept::{self, Committed};
 use super::openlineage::{Event, Job, OpenLineage};
 use super::{Lineage, of_dataset};
-use crate::{Error, Pipeline, RunReport};
+use crate::{Error, Pipeline, RunReport, WithinJob};
+
+/// The run that writes, and what it is done for.
+#[derive(Debug, Clone)]
+pub(crate) struct By {
+    pub run_id: String,
+    pub within: Option<WithinJob>,
+}
 
 /// What a run knows of its lineage.
 pub(crate) struct Watch {
     lake: Lake,
     pipeline: Pipeline,
-    run_id: String,
+    by: By,
     continuous: bool,
     sink: Option<OpenLineage>,
     state: Mutex<State>,
@@ -41,8 +48,8 @@ struct Begun {
 }
 
 impl Watch {
-    pub(crate) fn new(lake: Lake, pipeline: Pipeline, run_id: String, continuous: bool, sink: Option<OpenLineage>) -> Self {
-        Self { lake, pipeline, run_id, continuous, sink, state: Mutex::default() }
+    pub(crate) fn new(lake: Lake, pipeline: Pipeline, by: By, continuous: bool, sink: Option<OpenLineage>) -> Self {
+        Self { lake, pipeline, by, continuous, sink, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -125,7 +132,7 @@ impl Watch {
             };
             rows.push(Committed { table: dataset.table.clone(), layer: dataset.layer, lineage: lineage.as_ref().clone() });
         }
-        kept::append(&self.lake, &self.pipeline.spec().name, &self.run_id, &layers, &rows).await?;
+        kept::append(&self.lake, &self.pipeline.spec().name, &self.by, &layers, &rows).await?;
         self.state().kept.extend(committed.into_iter().map(|dataset| dataset.table.clone()));
         Ok(())
     }
@@ -172,7 +179,8 @@ impl Watch {
             pipeline: &self.pipeline,
             dataset,
             run_id: &begun.run_id,
-            parent_id: &self.run_id,
+            parent_id: &self.by.run_id,
+            within: self.by.within.as_ref(),
             continuous: self.continuous,
         }
     }

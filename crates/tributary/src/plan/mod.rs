@@ -240,7 +240,7 @@ impl Lake {
     /// ```
     pub async fn plan(&self, pipeline: &Pipeline, options: &RunOptions) -> Result<Plan, Error> {
         let chosen = crate::run::choose(pipeline, options)?;
-        let unprotected = protection::recorded(self, &chosen).await?;
+        let unprotected = protection::recorded(self, pipeline, &chosen).await?;
         let pipeline = &pipeline.with_functions_of(self).await?;
         let forecast = Box::pin(forecast(self, pipeline)).await?;
         let inputs = Inputs::look(self, pipeline, options).await?;

@@ -11,7 +11,7 @@ use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use super::way_out::next_command;
-use crate::lineage::Watch;
+use crate::lineage::{By, Watch};
 use crate::report::{Finished, millis};
 use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
 
@@ -83,7 +83,8 @@ impl Run {
         let silver_bytes = memory_limit / 2 / pipeline.spec().silver.len().clamp(1, cores);
         let id = lake.inner().new_id().to_string();
         let continuous = matches!(options.mode, Mode::Continuous { .. });
-        let lineage = Watch::new(lake.inner().clone(), pipeline.clone(), id.clone(), continuous, options.openlineage.clone());
+        let by = By { run_id: id.clone(), within: options.within_job.clone() };
+        let lineage = Watch::new(lake.inner().clone(), pipeline.clone(), by, continuous, options.openlineage.clone());
         Self { lake, pipeline, options, id, tables: Semaphore::new(at_once), silver_bytes, moved, lineage, built_anew: Mutex::default() }
     }
 
