@@ -14,14 +14,15 @@ const TABLES_MAX: u64 = 4096;
 /// Sets of groups of one `GROUP BY` at most.
 const GROUPING_SETS_MAX: u64 = 4096;
 
-/// Looks at all queries of a text.
+/// Looks at all queries of a text; tells how many tables it comes to.
 ///
 /// # Errors
 /// [`Error::Refused`] with its place for more than anybody writes.
-pub(crate) fn check(tree: &impl Visit) -> Result<(), Error> {
-    match tree.visit(&mut Breadth { around: vec![Around::default()] }) {
+pub(crate) fn check(tree: &impl Visit) -> Result<u64, Error> {
+    let mut breadth = Breadth { around: vec![Around::default()] };
+    match tree.visit(&mut breadth) {
         ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Continue(()) => Ok(breadth.around.first().map_or(0, |statement| statement.tables)),
     }
 }
 

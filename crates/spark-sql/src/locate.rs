@@ -21,7 +21,11 @@ use crate::rewrite::Rewriter;
 use crate::{Error, depth, meaning, rewrite, text};
 
 /// Plans of parts at most.
-const ATTEMPTS_MAX: usize = 200;
+const ATTEMPTS_MAX: u64 = 200;
+/// Tables of all these plans at most, as far as there are still some of them.
+const TABLES_MAX: u64 = 4096;
+/// Plans of parts of a text of very many tables.
+const ATTEMPTS_LEAST: u64 = 4;
 
 /// Plans parts of a text.
 pub(crate) struct Locator<'a> {
@@ -30,12 +34,13 @@ pub(crate) struct Locator<'a> {
     pub levels: usize,
     /// What is looked for.
     pub refusal: &'a Error,
-    left: usize,
+    left: u64,
 }
 
 impl<'a> Locator<'a> {
-    pub(crate) fn new(state: &'a SessionState, rewriter: &'a Rewriter<'a>, levels: usize, refusal: &'a Error) -> Self {
-        Self { state, rewriter, levels, refusal, left: ATTEMPTS_MAX }
+    pub(crate) fn new(state: &'a SessionState, rewriter: &'a Rewriter<'a>, (levels, tables): (usize, u64), refusal: &'a Error) -> Self {
+        let left = (TABLES_MAX / tables.max(1)).clamp(ATTEMPTS_LEAST, ATTEMPTS_MAX);
+        Self { state, rewriter, levels, refusal, left }
     }
 
     /// Where the refusal of a statement comes from.

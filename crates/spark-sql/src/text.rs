@@ -25,6 +25,8 @@ pub struct Text {
     uses: Vec<TableUse>,
     /// Of its deepest expression.
     levels: usize,
+    /// Tables that its plan comes to.
+    tables: u64,
     /// Whether it may read other versions of a table than the latest, and changes.
     travels: bool,
 }
@@ -54,9 +56,9 @@ impl Text {
             }
         };
         alias::refuse_strings(&statement)?;
-        breadth::check(&statement)?;
+        let tables = breadth::check(&statement)?;
         let uses = uses::collect(&statement)?;
-        Ok(Self { statement, uses, levels, travels: true })
+        Ok(Self { statement, uses, levels, tables, travels: true })
     }
 
     /// Reads the query of a dataset, which is over its inputs as they are: other versions of a table and its changes are refused
@@ -105,7 +107,7 @@ impl Text {
         let rewriter = Rewriter { tables, own, travels: self.travels };
         let written = depth::with_room(self.levels, || self.statement.clone());
         let place = |error: Error| {
-            let locate = |error: &Error| Locator::new(state, &rewriter, self.levels, error).statement(&written);
+            let locate = |error: &Error| Locator::new(state, &rewriter, (self.levels, self.tables), error).statement(&written);
             error.placed(|error| depth::with_room(self.levels, || locate(error)))
         };
         depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter)).map_err(place)?;

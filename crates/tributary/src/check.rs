@@ -332,6 +332,9 @@ impl<'a> Check<'a> {
         if let (Some((column, None)), true) = (missed_column(&error), self.reads_growing(dataset)) {
             return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"), part);
         }
+        if let Some(function) = function_of_lake(&error) {
+            return Unplanned::LeftToFirstRun(format!("{function} can only be one that was made in the lake"), part);
+        }
         for error in each(error) {
             let part = if matches!(part.field(), Some("schema")) { spot::part(&error, &[]) } else { part.clone() };
             self.tell(dataset, &part, error);
@@ -341,6 +344,9 @@ impl<'a> Check<'a> {
 
     /// Takes down a problem, the same at one place once.
     fn tell(&mut self, dataset: &DatasetRef, part: &Part, error: Error) {
+        if function_of_lake(&error).is_some() {
+            return;
+        }
         let place = self.pipeline.place(&dataset.path(), part);
         let same = |known: &&QueryProblem| known.place.is_some() && known.place == place && known.error.code() == error.code();
         if self.found.problems.iter().find(same).is_none() {
@@ -543,6 +549,17 @@ pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Err
     let commit = Commit { operation: Operation::Write, progress: vec![made], ..Commit::default() };
     let _ = table.commit(commit).await?;
     Ok(table.schema())
+}
+
+/// A function with a schema before its name, which no declaration makes.
+fn function_of_lake(error: &Error) -> Option<&str> {
+    use tributary_gold_agg::Error as Gold;
+    use tributary_silver_merge::Error as Silver;
+    let (Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. })) = error else { return None };
+    match source.as_ref() {
+        tributary_spark_sql::Error::Refused { what, .. } if what.starts_with("the function `") && what.contains('.') => Some(what),
+        _ => None,
+    }
 }
 
 /// A column that is not there, and the nearest that is.

@@ -178,6 +178,8 @@ async fn what_reads_a_mistaken_dataset_is_told_nothing_but_its_own_mistakes() {
         "CREATE OR REFRESH MATERIALIZED VIEW gold.b AS SELECT anything, ⟦uper⟧(x) AS s FROM gold.a;
          CREATE OR REFRESH MATERIALIZED VIEW gold.c AS SELECT s FROM gold.b;
          CREATE OR REFRESH MATERIALIZED VIEW gold.d AS SELECT whatever, ⟦lowr⟧(x) AS s FROM elsewhere.made;
+         CREATE OR REFRESH MATERIALIZED VIEW gold.e AS SELECT main.shop.of_the_lake(order_id) AS s, ⟦amuont⟧ FROM bronze.orders;
+         CREATE OR REFRESH MATERIALIZED VIEW gold.f AS SELECT shop.of_the_lake(order_id) AS s FROM bronze.orders;
          CREATE OR REFRESH MATERIALIZED VIEW gold.a AS SELECT ⟦amuont⟧ FROM bronze.orders;",
     );
     let check = checked(&text).await;
@@ -186,6 +188,7 @@ async fn what_reads_a_mistaken_dataset_is_told_nothing_but_its_own_mistakes() {
     for said in [
         "gold.b: not planned before its first run: `gold.a` has a mistake",
         "gold.d: not planned before its first run: `elsewhere.made` is made elsewhere",
+        "gold.f: not planned before its first run: the function `shop.of_the_lake` can only be one that was made in the lake",
     ] {
         assert!(notes.iter().any(|note| note == said), "{notes:?}");
     }
@@ -265,5 +268,8 @@ async fn texts_that_ask_for_much_are_told_in_bounded_time_and_memory() {
     let mixed: String = (0..300).map(|at| format!("abs(amount) AS a{at}, ")).collect();
     let check = checked(&view(&format!("SELECT {mixed} status + op AS s FROM bronze.orders"))).await;
     assert_eq!(check.problems.len(), 1);
+    let named: String = (1..11).map(|at| format!(", x{at} AS (SELECT a.order_id FROM x{0} a JOIN x{0} b ON a.order_id = b.order_id)", at - 1)).collect();
+    let many = format!("WITH x0 AS (SELECT order_id FROM bronze.orders){named} SELECT status + op AS s FROM bronze.orders CROSS JOIN x10");
+    assert_eq!(checked(&view(&many)).await.problems.len(), 1);
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
 }
