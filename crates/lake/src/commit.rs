@@ -73,6 +73,10 @@ pub enum Operation {
     Write,
     /// Rows were added, changed and removed by key.
     Merge,
+    /// Rows were changed by a condition.
+    Update,
+    /// Rows were removed by a condition.
+    Delete,
     /// All rows were replaced.
     Overwrite,
     /// Files were rewritten, rows were not: `dataChange` is false in every action.

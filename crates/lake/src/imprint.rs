@@ -23,7 +23,9 @@ impl Imprint {
     /// The commit with the text of its table, where it changes rows or positions and the table has another text or none.
     pub fn on(&self, table: &Table, mut commit: Commit) -> Commit {
         let moves = match commit.operation {
-            Operation::Write | Operation::Merge | Operation::Overwrite => !commit.adds.is_empty() || !commit.progress.is_empty(),
+            Operation::Write | Operation::Merge | Operation::Update | Operation::Delete | Operation::Overwrite => {
+                !commit.adds.is_empty() || !commit.progress.is_empty()
+            }
             Operation::Optimize | Operation::Restore | Operation::Alter => false,
         };
         if let Some(text) = self.texts.get(table.name()).filter(|_| moves && self.is_new_to(table)) {

@@ -409,7 +409,9 @@ fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> 
             let mode = ("mode".to_owned(), text("Overwrite"));
             std::iter::once(mode).chain(commit.replaces.then(|| (FULL_REFRESH.to_owned(), text("true")))).collect()
         }
-        Operation::Merge | Operation::Optimize | Operation::Restore | Operation::Alter => BTreeMap::new(),
+        Operation::Merge | Operation::Update | Operation::Delete | Operation::Optimize | Operation::Restore | Operation::Alter => {
+            BTreeMap::new()
+        }
     };
     let metrics: BTreeMap<String, Value> = commit.metrics.iter().map(|(name, value)| (name.clone(), text(value))).collect();
     CommitInfo {
@@ -443,6 +445,8 @@ fn name_of(commit: &Commit) -> &'static str {
     match commit.operation {
         Operation::Write | Operation::Overwrite => "WRITE",
         Operation::Merge => "MERGE",
+        Operation::Update => "UPDATE",
+        Operation::Delete => "DELETE",
         Operation::Optimize => "OPTIMIZE",
         Operation::Restore => "RESTORE",
         Operation::Alter => "SET TBLPROPERTIES",

@@ -8,6 +8,7 @@ mod plan;
 
 use std::ops::ControlFlow;
 
+use tributary_lake::datafusion::logical_expr::LogicalPlan;
 use tributary_lake::datafusion::sql::sqlparser::ast::{Expr, Ident, SetExpr, TableFactor, Value, Visit, Visitor};
 use tributary_specs::Column;
 
@@ -168,6 +169,16 @@ impl Visit for Rows {
     }
 }
 
+/// A statement as a query.
+#[derive(Debug, Clone)]
+pub struct PlannedChange {
+    /// Its rows.
+    pub plan: LogicalPlan,
+    /// For each clause, by number, the generated columns of the table that it gives no value: their numbers. What [`after`] has there says
+    /// nothing.
+    pub computed: Vec<Vec<usize>>,
+}
+
 /// The table that a statement changes.
 #[derive(Debug, Clone)]
 pub struct Target<'t> {
@@ -218,13 +229,9 @@ impl RowChange {
         matches!((matched.next(), matched.next()), (Some(Clause { does: Does::Delete, condition: None, .. }), None))
     }
 
-    /// Which kind of statement it is, as the history says it.
-    pub fn word(&self) -> &'static str {
-        match (&self.rows.source, self.actions().first()) {
-            (Some(_), _) => "MERGE",
-            (None, Some(RowAction::Delete)) => "DELETE",
-            (None, _) => "UPDATE",
-        }
+    /// Whether it is a `MERGE`; else its one action says what it is.
+    pub fn is_merge(&self) -> bool {
+        self.rows.source.is_some()
     }
 }
 

@@ -72,7 +72,7 @@ mod uses;
 mod value;
 mod words;
 
-pub use change::{CLAUSE, Change, FILE, Insert, ROW, RowAction, RowChange, Target, after, before};
+pub use change::{CLAUSE, Change, FILE, Insert, PlannedChange, ROW, RowAction, RowChange, Target, after, before};
 pub use error::Error;
 pub use functions::{Determinism, determinism};
 pub use open::open;

@@ -3,7 +3,6 @@
 use tributary_fault::nearest;
 use tributary_lake::arrow::datatypes::DataType as Arrow;
 use tributary_lake::datafusion::execution::SessionState;
-use tributary_lake::datafusion::logical_expr::LogicalPlan;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     CaseWhen, CastKind, DataType as Written, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr,
@@ -13,7 +12,8 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 use tributary_specs::{Column, DataType};
 
 use super::{
-    Assigned, Assignment, CLAUSE, Clause, Does, FILE, ROW, RowChange, Rows, Target, When, after, before, default_of, is_default, null,
+    Assigned, Assignment, CLAUSE, Clause, Does, FILE, PlannedChange, ROW, RowChange, Rows, Target, When, after, before, default_of,
+    is_default, null,
 };
 use crate::ast::{and, boolean, cases, long, quoted};
 use crate::scope::same;
@@ -38,7 +38,7 @@ impl RowChange {
         mut tables: Tables,
         target: &Target<'_>,
         own: &[String],
-    ) -> Result<LogicalPlan, Error> {
+    ) -> Result<PlannedChange, Error> {
         let Self { levels, rows, .. } = self;
         let Rows { target: _, alias, source, on, mut clauses } = rows;
         let changed = Named::target(alias.as_ref(), target);
@@ -72,9 +72,10 @@ impl RowChange {
             rename(&mut from.relation, alias);
         }
         let made = Made { target, changed, from };
-        select.projection = made.projection(clauses)?;
+        let (projection, computed) = made.projection(clauses)?;
+        select.projection = projection;
         let text = Text::of(Parsed::Query(query))?.deepened(levels);
-        text.plan(context, state, &tables, own).await
+        Ok(PlannedChange { plan: text.plan(context, state, &tables, own).await?, computed })
     }
 }
 
@@ -174,7 +175,7 @@ struct Made<'t> {
 }
 
 impl Made<'_> {
-    fn projection(&self, clauses: Vec<Clause>) -> Result<Vec<SelectItem>, Error> {
+    fn projection(&self, clauses: Vec<Clause>) -> Result<(Vec<SelectItem>, Vec<Vec<usize>>), Error> {
         let item = |expr: Expr, name: &str| SelectItem::ExprWithAlias { expr, alias: quoted(name) };
         let mut items = vec![item(self.changed.column(FILE), FILE), item(self.changed.column(ROW), ROW)];
         let numbers = (0..clauses.len()).map(long).collect();
@@ -184,13 +185,14 @@ impl Made<'_> {
             items.extend(columns.map(|(at, column)| item(self.changed.column(&column.name), &before(at))));
         }
         let assigned = clauses.iter().map(|clause| self.assigned(clause)).collect::<Result<Vec<_>, _>>()?;
+        let (assigned, computed): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
         if clauses.iter().any(|clause| !matches!(clause.does, Does::Delete)) {
             for at in 0..self.target.columns.len() {
                 let values = assigned.iter().map(|values| values.get(at).cloned().unwrap_or_else(null)).collect();
                 items.push(item(self.by_clause(&clauses, values), &after(at)));
             }
         }
-        Ok(items)
+        Ok((items, computed))
     }
 
     /// For each row what stands for the clause that takes it.
@@ -220,10 +222,10 @@ impl Made<'_> {
         cases(kinds, None)
     }
 
-    /// The values of all columns that a clause gives; none where it deletes.
-    fn assigned(&self, clause: &Clause) -> Result<Vec<Expr>, Error> {
+    /// The values of all columns that a clause gives, none where it deletes, and the numbers of the generated ones that it does not.
+    fn assigned(&self, clause: &Clause) -> Result<(Vec<Expr>, Vec<usize>), Error> {
         let (assigned, inserts) = match &clause.does {
-            Does::Delete => return Ok(Vec::new()),
+            Does::Delete => return Ok((Vec::new(), Vec::new())),
             Does::Update(assigned) => (assigned, false),
             Does::Insert(assigned) => (assigned, true),
         };
@@ -232,7 +234,10 @@ impl Made<'_> {
         match assigned {
             Assigned::Star => {
                 for (value, column) in values.iter_mut().zip(columns) {
-                    *value = Some(self.of_source(column)?);
+                    *value = match self.of_source(column) {
+                        Err(Error::NoColumn { .. }) if column.generated.is_some() => None,
+                        found => Some(found?),
+                    };
                 }
             }
             Assigned::Columns(assignments) => {
@@ -241,6 +246,9 @@ impl Made<'_> {
                     if values[at].is_some() {
                         let span = parts.first().map(|part| part.span).unwrap_or_else(Span::empty);
                         return Err(Error::refused(format!("a second value for column `{}`", column.name), span));
+                    }
+                    if is_default(value) && column.generated.is_some() {
+                        continue;
                     }
                     let value = if is_default(value) { default_of(column.default.as_deref())? } else { value.clone() };
                     values[at] = Some(cast_to(value, &column.data_type));
@@ -252,7 +260,10 @@ impl Made<'_> {
             None if inserts => Ok(cast_to(default_of(column.default.as_deref())?, &column.data_type)),
             None => Ok(self.changed.column(&column.name)),
         };
-        values.into_iter().zip(columns).map(fill).collect()
+        let is_computed = |(value, column): (&Option<Expr>, &Column)| value.is_none() && column.generated.is_some();
+        let computed = (0..columns.len()).filter(|at| is_computed((&values[*at], &columns[*at]))).collect();
+        let values = values.into_iter().zip(columns).map(fill).collect::<Result<Vec<_>, Error>>()?;
+        Ok((values, computed))
     }
 
     /// The column of the source that is called like one of the table.

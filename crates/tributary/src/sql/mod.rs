@@ -27,6 +27,7 @@ mod listing;
 mod masks;
 mod open;
 mod privileges;
+mod prune;
 mod rows;
 mod session;
 mod spaces;

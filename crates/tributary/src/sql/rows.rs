@@ -9,6 +9,7 @@
 //! - With an update or a delete the change feed's files hold every change of the commit, inserts included.
 //! - What the statement read is what the commit is planned on: who adds or removes rows meanwhile makes it plan again.
 //! - A statement that changes nothing commits nothing.
+//! - A generated column that a clause gives no value is computed of the row as the clause leaves it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -21,18 +22,18 @@ use tributary_lake::arrow::datatypes::{DataType, Field, Int64Type, Schema, Schem
 use tributary_lake::datafusion::catalog::{Session as QuerySession, TableProvider};
 use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
 use tributary_lake::datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use tributary_lake::datafusion::logical_expr::{Expr, TableType};
+use tributary_lake::datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use tributary_lake::datafusion::physical_plan::ExecutionPlan;
 use tributary_lake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use tributary_lake::datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use tributary_lake::datafusion::prelude::{DataFrame, ident};
 use tributary_lake::{
-    ChangeWriter, Commit, CommitOutcome, DataFile, DataWriter, KeySearch, Operation, Reads, RowMarks, Table, WriterOptions,
+    ChangeWriter, Commit, CommitOutcome, DataFile, DataWriter, Generated, KeySearch, Operation, Reads, RowMarks, Table, WriterOptions,
 };
-use tributary_spark_sql::{CLAUSE, FILE, ROW, RowAction, RowChange, Tables, Target, after, before};
+use tributary_spark_sql::{CLAUSE, FILE, PlannedChange, ROW, RowAction, RowChange, Tables, Target, after, before};
 
-use super::Error;
 use super::session::Planner;
+use super::{Error, prune};
 
 /// Rows by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,14 +56,21 @@ pub(crate) async fn attempt(
     let names = [catalogue.as_str(), &table.name().schema, &table.name().name];
     tables.put_target(names, Arc::new(Placed::new(table, &files)));
     let (actions, often) = (change.actions(), change.may_take_one_row_often());
+    let operation = match (change.is_merge(), actions.first()) {
+        (false, Some(RowAction::Delete)) => Operation::Delete,
+        (false, _) => Operation::Update,
+        (true, _) => Operation::Merge,
+    };
     let tells = table.has_change_feed() && actions.iter().any(|action| *action != RowAction::Insert);
     let target = Target { names, columns: table.columns(), before: tells };
-    let plan = change.plan(&planner.context, &planner.state, tables, &target, &planner.own).await?;
+    let PlannedChange { plan, computed } = change.plan(&planner.context, &planner.state, tables, &target, &planner.own).await?;
     let rows = DataFrame::new(planner.state.clone(), plan).filter(ident(CLAUSE).is_not_null()).map_err(Error::run)?;
     let mut rows = rows.execute_stream().await.map_err(Error::run)?;
     let mut written = Written {
         table,
+        operation,
         actions,
+        computed: computed.iter().map(|places| generated(table, places)).collect::<Result<_, _>>()?,
         often,
         writer: table.writer(WriterOptions::default())?,
         feed: tells.then(|| table.change_writer()),
@@ -78,7 +86,10 @@ pub(crate) async fn attempt(
 /// What a statement has written so far, in no commit yet.
 struct Written<'t> {
     table: &'t Table,
+    operation: Operation,
     actions: Vec<RowAction>,
+    /// For each clause what it leaves to be computed.
+    computed: Vec<Generated>,
     often: bool,
     writer: DataWriter,
     feed: Option<ChangeWriter>,
@@ -90,31 +101,34 @@ struct Written<'t> {
 impl Written<'_> {
     async fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let clauses = whole(batch, CLAUSE)?;
-        let action = |row: usize| usize::try_from(clauses.value(row)).ok().and_then(|clause| self.actions.get(clause).copied());
-        let actions: Vec<Option<RowAction>> = (0..batch.num_rows()).map(action).collect();
+        let clause = |row: usize| usize::try_from(clauses.value(row)).ok();
+        let actions: Vec<Option<RowAction>> =
+            (0..batch.num_rows()).map(|row| clause(row).and_then(|clause| self.actions.get(clause).copied())).collect();
         let again = self.mark(batch, &actions)?;
-        for of in [RowAction::Delete, RowAction::Update, RowAction::Insert] {
-            let chosen = actions.iter().enumerate().map(|(row, action)| *action == Some(of) && !again.contains(&row));
+        for of in 0..self.actions.len() {
+            let chosen = (0..batch.num_rows()).map(|row| clause(row) == Some(of) && !again.contains(&row));
             let rows = filter_record_batch(batch, &chosen.collect::<BooleanArray>()).map_err(failed)?;
             let count = rows.num_rows() as u64;
             if count == 0 {
                 continue;
             }
-            match of {
+            match self.actions[of] {
                 RowAction::Delete => {
                     self.counts.deleted += count;
-                    self.tell(&rows, before, "delete").await?;
+                    self.tell_of_old(&rows, "delete").await?;
                 }
                 RowAction::Update => {
                     self.counts.updated += count;
-                    self.tell(&rows, before, "update_preimage").await?;
-                    self.tell(&rows, after, "update_postimage").await?;
-                    self.writer.write(&self.columns(&rows, after, None)?).await?;
+                    self.tell_of_old(&rows, "update_preimage").await?;
+                    let new = self.computed[of].fill(self.columns(&rows, after)?)?;
+                    self.tell(&new, "update_postimage").await?;
+                    self.writer.write(&new).await?;
                 }
                 RowAction::Insert => {
                     self.counts.inserted += count;
-                    self.tell(&rows, after, "insert").await?;
-                    self.writer.write(&self.columns(&rows, after, None)?).await?;
+                    let new = self.computed[of].fill(self.columns(&rows, after)?)?;
+                    self.tell(&new, "insert").await?;
+                    self.writer.write(&new).await?;
                 }
             }
         }
@@ -140,29 +154,35 @@ impl Written<'_> {
         Ok(again)
     }
 
-    async fn tell(&mut self, rows: &RecordBatch, name: fn(usize) -> String, change: &str) -> Result<(), Error> {
-        let batch = match &self.feed {
-            Some(_) => self.columns(rows, name, Some(change))?,
-            None => return Ok(()),
-        };
-        if let Some(feed) = &mut self.feed {
-            feed.write(&batch).await?;
+    async fn tell_of_old(&mut self, rows: &RecordBatch, change: &str) -> Result<(), Error> {
+        match &self.feed {
+            Some(_) => {
+                let old = self.columns(rows, before)?;
+                self.tell(&old, change).await
+            }
+            None => Ok(()),
         }
+    }
+
+    /// Writes rows of the table's columns into the change feed, where there is one.
+    async fn tell(&mut self, rows: &RecordBatch, change: &str) -> Result<(), Error> {
+        let Some(feed) = &mut self.feed else { return Ok(()) };
+        let mut fields: Vec<Arc<Field>> = rows.schema_ref().fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new("_change_type", DataType::Utf8, false)));
+        let mut arrays = rows.columns().to_vec();
+        arrays.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])));
+        feed.write(&RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(failed)?).await?;
         Ok(())
     }
 
-    /// The table's columns, as they were or as they shall be; with a change, its word behind them.
-    fn columns(&self, rows: &RecordBatch, name: fn(usize) -> String, change: Option<&str>) -> Result<RecordBatch, Error> {
+    /// The table's columns, as they were or as they shall be.
+    fn columns(&self, rows: &RecordBatch, name: fn(usize) -> String) -> Result<RecordBatch, Error> {
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
         for (at, column) in self.table.columns().iter().enumerate() {
             let array = rows.column_by_name(&name(at)).cloned().ok_or_else(|| missing(&name(at)))?;
             fields.push(Field::new(&column.name, array.data_type().clone(), true));
             arrays.push(array);
-        }
-        if let Some(change) = change {
-            fields.push(Field::new("_change_type", DataType::Utf8, false));
-            arrays.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options).map_err(failed)
@@ -200,7 +220,7 @@ impl Written<'_> {
         };
         let metrics = [("numTargetRowsInserted", inserted), ("numTargetRowsUpdated", updated), ("numTargetRowsDeleted", deleted)];
         let commit = Commit {
-            operation: Operation::Merge,
+            operation: self.operation,
             adds,
             removes,
             marks,
@@ -212,6 +232,12 @@ impl Written<'_> {
         let outcome = self.table.commit(commit).await?;
         Ok((self.counts, Some(outcome)))
     }
+}
+
+/// Those of the table's columns at these places, to be computed.
+fn generated(table: &Table, places: &[usize]) -> Result<Generated, Error> {
+    let is_given = |name: &str| !places.iter().any(|at| table.columns().get(*at).is_some_and(|column| column.name == name));
+    Ok(Generated::new(table.name(), table.columns(), is_given)?)
 }
 
 fn whole<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b Int64Array, Error> {
@@ -257,20 +283,26 @@ impl TableProvider for Placed {
         &self,
         session: &dyn QuerySession,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
+        conditions: &[Expr],
         _: Option<usize>,
     ) -> QueryResult<Arc<dyn ExecutionPlan>> {
         let schema = match projection {
             Some(places) => Arc::new(self.schema.project(places)?),
             None => Arc::clone(&self.schema),
         };
-        let parts = session.config().target_partitions().clamp(1, self.files.len().max(1));
+        let wanted = prune::may_hold(session, conditions, &self.schema, &self.files);
+        let parts = session.config().target_partitions().clamp(1, wanted.len().max(1));
         let part = |part: usize| -> Arc<dyn PartitionStream> {
-            let files = (part..self.files.len()).step_by(parts).collect();
+            let files = wanted.iter().skip(part).step_by(parts).copied().collect();
             Arc::new(Part { table: self.table.clone(), all: Arc::clone(&self.files), files, schema: Arc::clone(&schema) })
         };
         let streams = (0..parts).map(part).collect();
         Ok(Arc::new(StreamingTableExec::try_new(schema, streams, None, Vec::new(), false, None)?))
+    }
+
+    /// Conditions choose files; rows are chosen above.
+    fn supports_filters_pushdown(&self, conditions: &[&Expr]) -> QueryResult<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; conditions.len()])
     }
 }
 

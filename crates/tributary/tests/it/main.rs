@@ -2,6 +2,7 @@
 
 mod api;
 mod article;
+mod changed_rows;
 mod crash;
 mod documents;
 mod functions;
