@@ -1,16 +1,19 @@
-//! How much a short text asks for: tables that `WITH` multiplies, and sets of groups. Both double with every few words.
+//! How much a short text asks for: tables that `WITH` multiplies, and sets of groups, which double with every few words; and tables
+//! that are joined side by side, each of which is planned with the columns of all before it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, GroupByWithModifier, ObjectName, Query, Select, Spanned, Visit, Visitor,
+    Expr, GroupByExpr, GroupByWithModifier, ObjectName, Query, Select, Spanned, TableFactor, TableWithJoins, Visit, Visitor,
 };
 
 use crate::Error;
 
 /// Tables of a query at most, a name of `WITH` counted as all that stands behind it.
 const TABLES_MAX: u64 = 4096;
+/// Tables of one `FROM` at most.
+const JOINED_MAX: usize = 500;
 /// Sets of groups of one `GROUP BY` at most.
 const GROUPING_SETS_MAX: u64 = 4096;
 
@@ -85,6 +88,12 @@ impl Visitor for Breadth {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Error> {
+        if let Some(one) = select.from.first()
+            && joined(&select.from) > JOINED_MAX
+        {
+            let what = format!("a FROM of more than {JOINED_MAX} tables");
+            return ControlFlow::Break(Error::refused_with_hint(what, "join them in several steps, each a table", one.span()));
+        }
         let GroupByExpr::Expressions(expressions, modifiers) = &select.group_by else { return ControlFlow::Continue(()) };
         let sets = match modifiers.as_slice() {
             [GroupByWithModifier::Cube] => cube(expressions.len()),
@@ -96,6 +105,15 @@ impl Visitor for Breadth {
         let what = format!("a GROUP BY of more than {GROUPING_SETS_MAX} sets of groups");
         ControlFlow::Break(Error::refused_with_hint(what, "name those that are needed in GROUPING SETS", select.group_by.span()))
     }
+}
+
+/// Tables of a `FROM`, those in brackets included.
+fn joined(from: &[TableWithJoins]) -> usize {
+    let factor = |factor: &TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => joined(std::slice::from_ref(table_with_joins)),
+        _ => 1,
+    };
+    from.iter().map(|one| factor(&one.relation) + one.joins.iter().map(|join| factor(&join.relation)).sum::<usize>()).sum()
 }
 
 /// Sets of groups that expressions side by side come to: each of one with each of the others.

@@ -39,6 +39,7 @@ mod form;
 mod from;
 mod functions;
 mod groups;
+mod growth;
 mod join_order;
 mod lex;
 mod likeness;
@@ -48,6 +49,7 @@ mod meaning;
 mod open;
 mod parse;
 mod quotient;
+mod range;
 #[cfg(test)]
 mod recorded;
 mod rewrite;

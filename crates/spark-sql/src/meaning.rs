@@ -17,26 +17,32 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::convert::{exists, word};
 use crate::functions::{self, common};
+use crate::growth::Grown;
 use crate::value::{canonical, instant_type};
-use crate::{Error, decimal, quotient};
+use crate::{Error, decimal, quotient, sql_function};
 
 /// Gives the operations of a plan the dialect's meaning.
 ///
 /// # Errors
 /// [`Error::Refused`] for an operation between types that means something else here and cannot be said otherwise.
 pub(crate) fn apply(plan: LogicalPlan) -> Result<LogicalPlan, Error> {
-    let mut refused = None;
+    let (mut refused, mut grown) = (None, Grown::default());
     let given = plan.transform_up_with_subqueries(|node| {
         let mut schema = DFSchema::empty();
         node.inputs().into_iter().for_each(|input| schema.merge(input.schema()));
         if refused.is_none() {
             refused = of_node(&node);
         }
-        node.apply_expressions(|expression| look(expression, &schema, &mut refused))?;
+        node.apply_expressions(|expression| look(expression, &schema, &mut refused, &mut grown))?;
         let names = NamePreserver::new(&node);
-        let changed = node.map_expressions(|expression| {
+        let one = |expression: Expr| {
             let name = names.save(&expression);
             Ok(expression.transform_up(|part| meant(part, &schema))?.update_data(|expression| name.restore(expression)))
+        };
+        // what stands above groups of groups knows their expressions by name, each by itself
+        let changed = node.map_expressions(|expression| match expression {
+            sets @ Expr::GroupingSet(_) => sets.map_children(one),
+            expression => one(expression),
         })?;
         if changed.transformed { changed.map_data(LogicalPlan::recompute_schema) } else { Ok(changed) }
     });
@@ -59,7 +65,7 @@ pub(crate) fn apply(plan: LogicalPlan) -> Result<LogicalPlan, Error> {
 /// As [`apply`].
 pub(crate) fn apply_to(expression: Expr, schema: &DFSchema) -> Result<Expr, Error> {
     let mut refused = None;
-    look(&expression, schema, &mut refused).map_err(Error::plan)?;
+    look(&expression, schema, &mut refused, &mut Grown::default()).map_err(Error::plan)?;
     match refused {
         Some(refused) => Err(refused),
         None => Ok(expression.transform_up(|part| meant(part, schema)).map_err(Error::plan)?.data),
@@ -67,7 +73,15 @@ pub(crate) fn apply_to(expression: Expr, schema: &DFSchema) -> Result<Expr, Erro
 }
 
 /// Notes the first part of an expression that is refused.
-fn look(expression: &Expr, schema: &DFSchema, refused: &mut Option<Error>) -> datafusion::error::Result<TreeNodeRecursion> {
+fn look(
+    expression: &Expr,
+    schema: &DFSchema,
+    refused: &mut Option<Error>,
+    grown: &mut Grown,
+) -> datafusion::error::Result<TreeNodeRecursion> {
+    if refused.is_none() {
+        *refused = grown.count(expression)?;
+    }
     expression.apply(|part| {
         if refused.is_none() {
             *refused = of_expression(part, schema);
@@ -150,6 +164,14 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
             Ok(Transformed::new(Expr::InList(InList { expr, list: parts, negated }), changed, TreeNodeRecursion::Continue))
         }
         Expr::Case(Case { expr, when_then_expr, else_expr }) => case(expr, when_then_expr, else_expr, schema),
+        Expr::ScalarFunction(ScalarFunction { func, args }) if sql_function::takes(&func).is_some() => {
+            let takes = sql_function::takes(&func).unwrap_or_default();
+            let given = args.into_iter().zip(takes).map(|(argument, to)| match type_of(&argument) {
+                Some(from) if !engine_casts(&from, to) => cast(argument.clone(), &from, to, false).unwrap_or(argument),
+                _ => argument,
+            });
+            Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { args: given.collect(), func: Arc::clone(&func) })))
+        }
         // beside a decimal a whole number has just the digits that are written
         Expr::ScalarFunction(ScalarFunction { func, args }) if takes_two(func.name()) && args.len() == 2 => {
             let types: Vec<DataType> = args.iter().map(|side| type_of(side).unwrap_or(DataType::Null)).collect();

@@ -3,6 +3,7 @@
 //! A call is the expression with the arguments in place of the parameters; where an argument answers otherwise each time it is asked
 //! (`rand()`), the expression is evaluated over its value instead, so that it is asked once.
 
+use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ use tributary_lake::datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use tributary_lake::datafusion::physical_expr::PhysicalExpr;
 use tributary_specs::DataType;
 
-use crate::convert::word;
+use crate::convert::{exists, word};
+use crate::growth::Growth;
 use crate::statement::Parameter;
 use crate::text::expression;
 use crate::{Error, functions, type_name};
@@ -72,6 +74,8 @@ impl SqlFunction {
         let returns = body.get_type(&qualified).map_err(Error::plan)?;
         let simple = simplifier.simplify(body.clone()).map_err(Error::plan)?;
         let physical = state.create_physical_expr(simple, &qualified).map_err(Error::plan)?;
+        let parameters: Vec<String> = self.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+        let growth = Growth::of(&body, &parameters).map_err(Error::plan)?;
         let takes = schema.fields().iter().map(|field| field.data_type().clone()).collect();
         Ok(ScalarUDF::from(Inlined {
             name: self.full_name(),
@@ -81,6 +85,7 @@ impl SqlFunction {
             body,
             physical,
             returns,
+            growth,
             signature: Signature::user_defined(volatility),
         }))
     }
@@ -130,7 +135,23 @@ struct Inlined {
     body: Expr,
     physical: Arc<dyn PhysicalExpr>,
     returns: Arrow,
+    growth: Growth,
     signature: Signature,
+}
+
+/// What a call of a function that people made comes to; none of another function.
+pub(crate) fn growth(function: &ScalarUDF) -> Option<&Growth> {
+    inlined(function).map(|inlined| &inlined.growth)
+}
+
+/// The types that such a function takes, with as many arguments as there are.
+pub(crate) fn takes(function: &ScalarUDF) -> Option<&[Arrow]> {
+    inlined(function).map(|inlined| inlined.takes.as_slice())
+}
+
+fn inlined(function: &ScalarUDF) -> Option<&Inlined> {
+    let function: &dyn Any = function.inner().as_ref();
+    function.downcast_ref()
 }
 
 impl PartialEq for Inlined {
@@ -167,9 +188,10 @@ impl ScalarUDFImpl for Inlined {
             return Err(DataFusionError::Plan(reason));
         }
         for (at, (given, takes)) in given.iter().zip(&self.takes).enumerate() {
-            if !goes_into(given, takes) {
+            if !exists(given, takes) {
                 let (given, takes) = (word(given).to_uppercase(), word(takes).to_uppercase());
-                let reason = format!("argument {} of `{}` is {given} where {takes} is taken: cast it", at + 1, self.name);
+                let reason =
+                    format!("argument {} of `{}` is {given} where {takes} is taken, which it cannot be cast to", at + 1, self.name);
                 return Err(DataFusionError::Plan(reason));
             }
         }
@@ -201,20 +223,5 @@ impl ScalarUDFImpl for Inlined {
             (true, ColumnarValue::Array(array)) => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?)),
             (_, answer) => Ok(answer),
         }
-    }
-}
-
-/// Whether a value of one type may be given where another is taken. Whole numbers go into each other, for a whole number in a text has
-/// no width of its own; one that does not fit stops the query.
-fn goes_into(given: &Arrow, takes: &Arrow) -> bool {
-    match (given, takes) {
-        (Arrow::Null, _) => true,
-        (given, takes) if given == takes => true,
-        (given, takes) if given.is_integer() => takes.is_numeric(),
-        (Arrow::Decimal128(..), takes) => takes.is_floating() || matches!(takes, Arrow::Decimal128(..)),
-        (Arrow::Float32, Arrow::Float64) => true,
-        (Arrow::Utf8 | Arrow::LargeUtf8 | Arrow::Utf8View, Arrow::Utf8) => true,
-        (Arrow::Timestamp(..), Arrow::Timestamp(..)) => true,
-        _ => false,
     }
 }
