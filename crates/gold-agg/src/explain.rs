@@ -11,7 +11,7 @@ use crate::{Error, Options, Result};
 
 /// How a view would be brought up to date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum RefreshMode {
     /// It is up to date.
     Nothing,
     /// By what changed.
@@ -22,7 +22,7 @@ pub enum Mode {
     Refused,
 }
 
-impl Mode {
+impl RefreshMode {
     /// The word of reports.
     pub const fn word(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Mode {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// How.
-    pub mode: Mode,
+    pub mode: RefreshMode,
     /// Why it is refreshed, or why not.
     pub reason: String,
     /// The single reason why it does not follow its inputs; none where it does.
@@ -108,15 +108,15 @@ pub async fn explain(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<
     Ok(Some(Explained { mode, reason, in_full_for, rows, inputs: costs.into_iter().map(|(cost, _)| cost).collect() }))
 }
 
-/// Mode, reason, and why in full.
-fn decided(refresh: Refresh, decision: Decision, why_not: Option<String>) -> (Mode, String, Option<String>) {
-    let full = if refresh == Refresh::Incremental { Mode::Refused } else { Mode::Full };
+/// RefreshMode, reason, and why in full.
+fn decided(refresh: Refresh, decision: Decision, why_not: Option<String>) -> (RefreshMode, String, Option<String>) {
+    let full = if refresh == Refresh::Incremental { RefreshMode::Refused } else { RefreshMode::Full };
     match (decision, why_not) {
-        (Decision::Nothing(reason), why_not) => (Mode::Nothing, reason, why_not),
-        (Decision::Make(reason), None) => (Mode::Full, reason.clone(), Some(reason)),
+        (Decision::Nothing(reason), why_not) => (RefreshMode::Nothing, reason, why_not),
+        (Decision::Make(reason), None) => (RefreshMode::Full, reason.clone(), Some(reason)),
         (Decision::Make(reason), Some(why_not)) => (full, reason, Some(why_not)),
-        (Decision::Follow(reason), None) if refresh != Refresh::Full => (Mode::Incremental, reason, None),
-        (Decision::Follow(reason), None) => (Mode::Full, reason, Some("it is declared so".to_owned())),
+        (Decision::Follow(reason), None) if refresh != Refresh::Full => (RefreshMode::Incremental, reason, None),
+        (Decision::Follow(reason), None) => (RefreshMode::Full, reason, Some("it is declared so".to_owned())),
         (Decision::Follow(reason), Some(why_not)) => (full, reason, Some(why_not)),
         (Decision::Refresh(reason), _) => (full, reason.clone(), Some(reason)),
     }
@@ -154,11 +154,11 @@ mod tests {
     #[test]
     fn a_view_that_refuses_is_told_to_and_one_that_follows_has_no_reason_for_full() {
         let follow = || Decision::Follow("moved".to_owned());
-        assert_eq!(decided(Refresh::Auto, follow(), None), (Mode::Incremental, "moved".to_owned(), None));
-        assert_eq!(decided(Refresh::Full, follow(), None).0, Mode::Full);
-        assert_eq!(decided(Refresh::Auto, follow(), Some("LIMIT".to_owned())).0, Mode::Full);
-        assert_eq!(decided(Refresh::Incremental, follow(), Some("LIMIT".to_owned())).0, Mode::Refused);
-        assert_eq!(decided(Refresh::Incremental, Decision::Make("first refresh".to_owned()), None).0, Mode::Full);
-        assert_eq!(decided(Refresh::Incremental, Decision::Refresh("the definition changed".to_owned()), None).0, Mode::Refused);
+        assert_eq!(decided(Refresh::Auto, follow(), None), (RefreshMode::Incremental, "moved".to_owned(), None));
+        assert_eq!(decided(Refresh::Full, follow(), None).0, RefreshMode::Full);
+        assert_eq!(decided(Refresh::Auto, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Full);
+        assert_eq!(decided(Refresh::Incremental, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Refused);
+        assert_eq!(decided(Refresh::Incremental, Decision::Make("first refresh".to_owned()), None).0, RefreshMode::Full);
+        assert_eq!(decided(Refresh::Incremental, Decision::Refresh("the definition changed".to_owned()), None).0, RefreshMode::Refused);
     }
 }

@@ -34,7 +34,7 @@ mod target;
 pub use audit::audit;
 pub use declared::table_spec;
 pub use error::{Error, Result};
-pub use explain::{Explained, InputCost, Mode, explain};
+pub use explain::{Explained, InputCost, RefreshMode, explain};
 pub use follow::Audit;
 pub use options::{Build, Options};
 pub use run::{Look, look, run};

@@ -13,7 +13,7 @@ use tributary_lake::datafusion::datasource::MemTable;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
-use tributary_lake::{Lake, Table};
+use tributary_lake::{KeyedProvider, Lake, Table};
 use tributary_spark_sql::{Missing, Point, Read, Source, Tables, Text, choose, open};
 use tributary_specs::{Column, DataType, GoldSpec, TableName};
 
@@ -47,9 +47,15 @@ pub(crate) struct Rows {
 pub(crate) struct Input {
     pub table: Table,
     provider: Arc<dyn TableProvider>,
+    keyed: Arc<KeyedProvider>,
 }
 
 impl Input {
+    /// Rows of it that were looked up by their keys, beside those of scans.
+    pub fn rows_looked_up(&self) -> u64 {
+        self.keyed.rows_looked_up()
+    }
+
     /// As the engine reads it.
     pub fn provider(&self) -> &Arc<dyn TableProvider> {
         &self.provider
@@ -57,8 +63,8 @@ impl Input {
 
     /// Opens the snapshot for the engine.
     pub async fn open(table: Table) -> Result<Self> {
-        let provider = table.provider().await.map_err(Error::lake("opening", table.name()))?;
-        Ok(Self { table, provider })
+        let keyed = table.keyed_provider().await.map_err(Error::lake("opening", table.name()))?;
+        Ok(Self { table, provider: Arc::clone(&keyed) as _, keyed })
     }
 }
 

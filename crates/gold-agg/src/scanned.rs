@@ -28,6 +28,15 @@ impl Scanned {
     }
 }
 
+impl Scanned {
+    /// Takes in the rows that were looked up by their keys.
+    pub fn take_in_lookups(&mut self, inputs: &[Input]) {
+        for (at, input) in inputs.iter().enumerate() {
+            self.0.entry(at).or_default().0 += input.rows_looked_up();
+        }
+    }
+}
+
 /// The input whose files a step reads.
 fn input_of(lake: &Lake, inputs: &[Input], plan: &dyn ExecutionPlan) -> Option<usize> {
     let config = plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref::<FileScanConfig>()?;

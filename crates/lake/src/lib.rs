@@ -18,6 +18,7 @@
 
 mod action;
 mod align;
+mod among;
 mod changes;
 mod changes_provider;
 mod checkpoint;
@@ -42,6 +43,7 @@ mod imprint;
 mod kept;
 mod key_search;
 mod key_set;
+mod keyed_scan;
 mod lake;
 mod limit_above;
 mod live_files;
@@ -77,6 +79,7 @@ pub use object_store;
 
 pub use protocol::DELETION_VECTORS_ON;
 
+pub use among::Keys;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads, RowMarks, TableLayout};
 pub use error::Error;
@@ -85,6 +88,7 @@ pub use generated::Generated;
 pub use ids::{Ids, RandomIds, SeededIds};
 pub use key_search::{Found, KeyProbe, KeySearch};
 pub use key_set::KeySet;
+pub use keyed_scan::KeyedProvider;
 pub use lake::{Difference, Lake, LakeOptions};
 pub use partition::partition_refusal;
 pub use rewrite::Rewrite;

@@ -13,9 +13,8 @@ use tributary_lake::arrow::row::{RowConverter, SortField};
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::datafusion::logical_expr::{LogicalPlan, Projection};
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::{KeyProbe, KeySearch, ReadOptions};
+use tributary_lake::{KeyProbe, KeySearch, Keys, ReadOptions};
 
-use super::among::Keys;
 use super::changed::Changes;
 use super::replace::difference;
 use super::rows::column;

@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use tributary_lake::Lake;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::arrow::compute::concat_batches;
 use tributary_lake::datafusion::common::{DFSchema, JoinType};
@@ -29,8 +28,8 @@ use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
 use tributary_lake::datafusion::logical_expr::{Distinct, Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, Union};
 use tributary_lake::datafusion::physical_plan::execute_stream;
 use tributary_lake::datafusion::prelude::DataFrame;
+use tributary_lake::{Keys, Lake};
 
-use super::among::Keys;
 use super::rows::{Gathered, column, count, gather, named, plan_of, untold};
 use super::shape::{Conditions, Moved, can_name_rows, referenced, shape_of, told_conditions};
 use super::{Stop, too_much};

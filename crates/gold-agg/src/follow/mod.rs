@@ -18,7 +18,6 @@
 //! - What is not proved to follow does not: [`Stop::Full`] says why, and nothing is committed.
 //! - No state is kept beside the view: any columns that are told may name its rows, in each run others.
 
-mod among;
 mod audit;
 mod changed;
 mod feed;

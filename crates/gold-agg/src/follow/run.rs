@@ -10,11 +10,10 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{
-    ChangeFile, DataFile, Found, KeyProbe, KeySearch, KeySet, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
+    ChangeFile, DataFile, Found, KeyProbe, KeySearch, KeySet, Keys, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
 };
 use tributary_specs::GoldSpec;
 
-use super::among::Keys;
 use super::changed::Changes;
 use super::replace::{Difference, difference};
 use super::rows::{column, count, distinct};
@@ -122,6 +121,7 @@ impl Follower<'_> {
             self.write(&naming.keys, new, &mut followed).await?;
         }
         followed.scanned = changes.scanned.into_inner().unwrap_or_else(PoisonError::into_inner);
+        followed.scanned.take_in_lookups(self.inputs);
         Ok(followed)
     }
 
@@ -135,7 +135,7 @@ impl Follower<'_> {
         let schema = query.schema();
         let pairs: Vec<_> = candidates.iter().map(|place| (column(schema, *place), schema.field(*place).name().clone())).collect();
         let all = changes.keys(&changed, &pairs).await?;
-        if all.set.is_empty() {
+        if all.set().is_empty() {
             return Ok(None);
         }
         let chosen = chosen(&all)?;
@@ -181,7 +181,7 @@ impl Follower<'_> {
             Some(first) => as_view(&old.rows, &concat_batches(&first.schema(), &new)?)?,
             None => RecordBatch::new_empty(old.rows.schema()),
         };
-        let difference = difference(&old.rows, &new, &columns, keys.set.names())?;
+        let difference = difference(&old.rows, &new, &columns, keys.set().names())?;
         followed.updated = difference.updated.len() as u64;
         followed.inserted = difference.inserted.len() as u64;
         followed.deleted = difference.deleted.len() as u64;
@@ -322,14 +322,14 @@ pub(super) struct Probe(pub Keys);
 
 impl KeyProbe for Probe {
     fn columns(&self) -> &[String] {
-        self.0.set.names()
+        self.0.set().names()
     }
 
     fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
-        self.0.set.rows_among(keys.columns())
+        self.0.set().rows_among(keys.columns())
     }
 
     fn keys(&self) -> Option<&KeySet> {
-        Some(&self.0.set)
+        Some(self.0.set())
     }
 }

@@ -164,6 +164,8 @@ fn law_g1_an_incremental_view_equals_a_full_one() {
     // A few cases tell nothing about shares.
     if met.views >= 200 {
         assert!(met.incremental * 10 >= met.views * 8, "{met:#?}");
+    }
+    if met.views >= 1_000 {
         for (operator, times) in &met.operators {
             assert!(times * 1000 >= met.views * 30, "{operator}: {met:#?}");
         }

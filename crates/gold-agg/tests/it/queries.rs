@@ -194,7 +194,7 @@ fn grouped(
     operators.push("group by");
     let number = source.numbers[0];
     let mut columns = Vec::new();
-    for at in 0..=choices.of(3) {
+    for at in 0..choices.of(3) + 2 {
         let (operator, column) = match choices.of(12) {
             0 => ("sum", format!("sum({number})")),
             1 => ("count", format!("count({number})")),

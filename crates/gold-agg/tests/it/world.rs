@@ -9,7 +9,9 @@ use tributary_gold_agg::Options;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
-use tributary_lake::{Commit, CommitOutcome, Lake, LakeOptions, ManualClock, Operation, ReadOptions, Reads, Stores, Table, WriterOptions};
+use tributary_lake::{
+    Commit, CommitOutcome, DELETION_VECTORS_ON, Lake, LakeOptions, ManualClock, Operation, ReadOptions, Reads, Stores, Table, WriterOptions,
+};
 use tributary_specs::{Column, DatasetReport, GoldSpec, Status, TableName, TableSpec};
 use tributary_testkit::Frame;
 use url::Url;
@@ -53,7 +55,8 @@ impl World {
 
     async fn made(&self, table: &str, frame: &Frame) -> Result<Table> {
         let columns = Column::all_from_arrow(&frame.schema())?;
-        let spec = TableSpec { row_changes: true, ..TableSpec::new(name(table), columns) };
+        let properties = std::collections::BTreeMap::from([(DELETION_VECTORS_ON.to_owned(), "true".to_owned())]);
+        let spec = TableSpec { row_changes: true, properties, ..TableSpec::new(name(table), columns) };
         Ok(self.lake.create(&spec).await?)
     }
 

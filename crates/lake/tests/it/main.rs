@@ -7,6 +7,7 @@ mod deletion_vectors;
 mod foreign;
 mod kept;
 mod key_search;
+mod keyed_scan;
 mod marks;
 mod partitions;
 mod races;

@@ -3,22 +3,21 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use tributary_lake::KeySet;
-use tributary_lake::arrow::array::{ArrayRef, BooleanArray};
-use tributary_lake::arrow::datatypes::DataType;
-use tributary_lake::datafusion::common::ScalarValue;
-use tributary_lake::datafusion::error::{DataFusionError, Result};
-use tributary_lake::datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
-};
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit};
+
+use crate::{Error, KeySet};
 
 /// So few keys of one column are listed, which the engine finds files, row groups and pages by.
 const LISTED_MAX: usize = 32;
 
 /// Keys of rows, with the columns they were made of.
 #[derive(Debug, Clone)]
-pub(crate) struct Keys {
-    pub set: Arc<KeySet>,
+pub struct Keys {
+    set: Arc<KeySet>,
     columns: Vec<ArrayRef>,
 }
 
@@ -27,10 +26,20 @@ impl Keys {
     ///
     /// # Errors
     /// When a type has no order.
-    pub fn new(names: Vec<String>, columns: Vec<ArrayRef>) -> Result<Self, tributary_lake::Error> {
+    pub fn new(names: Vec<String>, columns: Vec<ArrayRef>) -> Result<Self, Error> {
         let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
         let set = Arc::new(KeySet::new(names, &types, std::slice::from_ref(&columns))?);
         Ok(Self { set, columns })
+    }
+
+    /// The keys, each once.
+    pub fn set(&self) -> &KeySet {
+        &self.set
+    }
+
+    /// The same keys of columns that are called otherwise.
+    pub(crate) fn named(&self, names: Vec<String>) -> Result<Self, Error> {
+        if names == self.set.names() { Ok(self.clone()) } else { Self::new(names, self.columns.clone()) }
     }
 
     /// The key columns of the rows that the keys were made of.
@@ -39,12 +48,15 @@ impl Keys {
     }
 
     /// Holds exactly for the rows whose values of `expressions`, one a key column, are one of the keys; null is equal to null.
+    ///
+    /// # Errors
+    /// None that are known.
     pub fn condition(&self, expressions: &[Expr]) -> Result<Expr> {
         if self.set.is_empty() {
             return Ok(lit(false));
         }
         let signature = Signature::any(expressions.len(), Volatility::Immutable);
-        let function = ScalarUDF::from(Among { keys: Arc::clone(&self.set), signature });
+        let function = ScalarUDF::from(Among { keys: self.clone(), signature });
         let mut condition = function.call(expressions.to_vec());
         for (at, expression) in expressions.iter().enumerate() {
             condition = self.range(at, expression)?.and(condition);
@@ -78,15 +90,23 @@ fn listed(column: &ArrayRef) -> Result<Vec<Expr>> {
     Ok(values.into_iter().map(lit).collect())
 }
 
+/// The keys that a condition of ours asks for, and the columns of a table that it compares with them; none of any other condition.
+pub(crate) fn keys_of(condition: &Expr) -> Option<(&Keys, Vec<String>)> {
+    let Expr::ScalarFunction(call) = condition else { return None };
+    let among = call.func.inner().downcast_ref::<Among>()?;
+    let names = call.args.iter().map(|argument| argument.try_as_col().map(|column| column.name.clone()));
+    Some((&among.keys, names.collect::<Option<_>>()?))
+}
+
 #[derive(Debug)]
 struct Among {
-    keys: Arc<KeySet>,
+    keys: Keys,
     signature: Signature,
 }
 
 impl PartialEq for Among {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.keys, &other.keys)
+        Arc::ptr_eq(&self.keys.set, &other.keys.set)
     }
 }
 
@@ -94,7 +114,7 @@ impl Eq for Among {}
 
 impl Hash for Among {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.keys).cast::<()>().hash(state);
+        Arc::as_ptr(&self.keys.set).cast::<()>().hash(state);
     }
 }
 
@@ -115,7 +135,7 @@ impl ScalarUDFImpl for Among {
         let rows = arguments.number_rows;
         let columns = arguments.args.into_iter().map(|argument| argument.into_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
         let mut hits = vec![false; rows];
-        let found = self.keys.rows_among(&columns).map_err(DataFusionError::from)?;
+        let found = self.keys.set.rows_among(&columns).map_err(DataFusionError::from)?;
         found.into_iter().for_each(|row| hits[row as usize] = true);
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(hits))))
     }

@@ -1,0 +1,186 @@
+//! A snapshot as a table of the query engine, whose rows are looked up where a plan wants those of some keys alone ([`Keys`]).
+//!
+//! The Delta library opens every file whose statistics may hold a key, and reads all of its rows where the table has deletion vectors.
+//! Here files are looked into one after the other ([`KeySearch`]): key columns first, then rows at the places found. Where a file has
+//! more than a fifth of its rows among the keys, the others are read whole.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::among::{Keys, keys_of};
+use crate::{KeyProbe, KeySearch, KeySet, Table, read_files};
+
+/// Files of which more than one row in so many is among the keys are not looked into.
+const SCATTERED: u64 = 5;
+
+/// See the module.
+#[derive(Debug)]
+pub struct KeyedProvider {
+    table: Table,
+    scan: Arc<dyn TableProvider>,
+    rows: Arc<AtomicU64>,
+}
+
+impl KeyedProvider {
+    /// Rows that were looked up so far, beside those of ordinary scans.
+    pub fn rows_looked_up(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+}
+
+impl Table {
+    /// As [`Self::provider`], with rows looked up where a plan wants those of [`Keys`] alone.
+    ///
+    /// # Errors
+    /// As [`Self::provider`].
+    pub async fn keyed_provider(&self) -> crate::Result<Arc<KeyedProvider>> {
+        Ok(Arc::new(KeyedProvider { table: self.clone(), scan: self.provider().await?, rows: Arc::default() }))
+    }
+}
+
+#[async_trait]
+impl TableProvider for KeyedProvider {
+    fn schema(&self) -> SchemaRef {
+        self.scan.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let fewest = filters.iter().filter_map(keys_of).min_by_key(|(keys, _)| keys.set().len());
+        let schema = match projection {
+            Some(places) => Arc::new(self.schema().project(places)?),
+            None => self.schema(),
+        };
+        let Some((keys, names)) = fewest.filter(|_| !schema.fields().is_empty()) else {
+            return self.scan.scan(session, projection, filters, limit).await;
+        };
+        let files = self.table.files().await.map_err(read_files::external)?;
+        let probe: Arc<dyn KeyProbe> = Arc::new(Probe(keys.named(names).map_err(read_files::external)?));
+        let search = Arc::new(KeySearch::new(&self.table, files));
+        let partition = LookedUp { search, probe, schema: Arc::clone(&schema), rows: Arc::clone(&self.rows) };
+        Ok(Arc::new(StreamingTableExec::try_new(schema, vec![Arc::new(partition)], None, [], false, None)?))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let mut supported = self.scan.supports_filters_pushdown(filters)?;
+        for (filter, supported) in filters.iter().zip(&mut supported) {
+            if keys_of(filter).is_some() {
+                *supported = TableProviderFilterPushDown::Inexact;
+            }
+        }
+        Ok(supported)
+    }
+}
+
+#[derive(Debug)]
+struct LookedUp {
+    search: Arc<KeySearch>,
+    probe: Arc<dyn KeyProbe>,
+    schema: SchemaRef,
+    rows: Arc<AtomicU64>,
+}
+
+impl PartitionStream for LookedUp {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let walk = Walk {
+            search: Arc::clone(&self.search),
+            probe: Arc::clone(&self.probe),
+            schema: Arc::clone(&self.schema),
+            rows: Arc::clone(&self.rows),
+            next: 0,
+            whole: false,
+        };
+        let batches =
+            stream::try_unfold(walk, |mut walk| async move { Ok::<_, DataFusionError>(walk.file().await?.map(|file| (file, walk))) })
+                .try_flatten();
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
+    }
+}
+
+/// On its way through the files.
+struct Walk {
+    search: Arc<KeySearch>,
+    probe: Arc<dyn KeyProbe>,
+    schema: SchemaRef,
+    rows: Arc<AtomicU64>,
+    next: usize,
+    /// Whether files are read whole from here on.
+    whole: bool,
+}
+
+impl Walk {
+    /// The rows of the next file.
+    async fn file(&mut self) -> Result<Option<SendableRecordBatchStream>> {
+        let Some(file) = self.search.files().get(self.next) else { return Ok(None) };
+        let number = self.next;
+        self.next += 1;
+        let names: Vec<String> = self.schema.fields().iter().map(|field| field.name().clone()).collect();
+        let (schema, rows) = (Arc::clone(&self.schema), Arc::clone(&self.rows));
+        let told = move |batch: Result<RecordBatch>| {
+            let batch = batch?;
+            rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            Ok(as_scanned(&batch, &schema)?)
+        };
+        let batches = if self.whole {
+            self.search.table().read_file(file, Some(&names)).await.map_err(read_files::external)?.map(told).boxed()
+        } else {
+            let table = self.search.table().schema();
+            let places = names.iter().map(|name| table.index_of(name)).collect::<Result<Vec<_>, ArrowError>>()?;
+            let wanted = Arc::new(table.project(&places)?);
+            let found = self.search.find_columns([number], &self.probe, &wanted).await.map_err(read_files::external)?;
+            self.whole = found.rows.num_rows() as u64 * SCATTERED > file.live_rows().unwrap_or(u64::MAX);
+            stream::iter([told(Ok(found.rows))]).boxed()
+        };
+        Ok(Some(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))))
+    }
+}
+
+/// Rows as an ordinary scan would have given them.
+fn as_scanned(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)
+}
+
+/// Rows that have one of the keys.
+#[derive(Debug)]
+struct Probe(Keys);
+
+impl KeyProbe for Probe {
+    fn columns(&self) -> &[String] {
+        self.0.set().names()
+    }
+
+    fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
+        self.0.set().rows_among(keys.columns())
+    }
+
+    fn keys(&self) -> Option<&KeySet> {
+        Some(self.0.set())
+    }
+}
