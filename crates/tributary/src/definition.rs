@@ -28,7 +28,7 @@ pub(crate) struct Definition {
     /// Whether its rows come from code of the program's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     built_in_code: bool,
-    /// The functions of the lake that a view calls, by name, each as it is declared.
+    /// The functions of the lake that it calls, by name, each as it is declared.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     functions: BTreeMap<String, String>,
     spec: Value,
@@ -66,7 +66,8 @@ impl Definition {
         // A spec is text, numbers, lists and mappings with text keys: turning it into JSON cannot fail.
         let spec = value.unwrap_or_default();
         let functions = match dataset.layer {
-            Layer::Bronze | Layer::Silver => BTreeMap::new(),
+            Layer::Bronze => BTreeMap::new(),
+            Layer::Silver => pipeline.called_by_silver(&pipeline.spec().silver[dataset.index]),
             Layer::Gold => pipeline.called_by(&pipeline.spec().gold[dataset.index]),
         };
         let built_in_code = pipeline.build_of(&dataset.table).is_some();
@@ -101,6 +102,17 @@ impl Definition {
         };
         self.spec = again.unwrap_or(self.spec);
         self
+    }
+
+    /// Whether it calls functions of the lake.
+    pub(crate) fn calls_functions(&self) -> bool {
+        !self.functions.is_empty()
+    }
+
+    /// The functions that it calls and that are declared otherwise than they were in `before`, by name.
+    pub(crate) fn functions_replaced_since(&self, before: &Self) -> Vec<String> {
+        let replaced = self.functions.iter().filter(|(name, now)| before.functions.get(*name).is_some_and(|then| then != *now));
+        replaced.map(|(name, _)| name.clone()).collect()
     }
 
     /// What is otherwise in `self` than it was in `before`.

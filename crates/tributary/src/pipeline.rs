@@ -205,8 +205,19 @@ impl Pipeline {
     pub(crate) fn called_by(&self, spec: &GoldSpec) -> BTreeMap<String, String> {
         let texts =
             spec.expectations.iter().map(|rule| &rule.expression).chain(spec.schema.iter().filter_map(|column| column.generated.as_ref()));
-        let texts = texts.chain([&spec.query]);
-        let mut texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
+        self.called_in(texts.chain([&spec.query]).map(|text| text.to_lowercase()).collect())
+    }
+
+    /// The same of a silver dataset.
+    pub(crate) fn called_by_silver(&self, spec: &SilverSpec) -> BTreeMap<String, String> {
+        match self.declared.is_empty() {
+            true => BTreeMap::new(),
+            // all its texts are in its spec
+            false => self.called_in(vec![serde_json::to_string(spec).unwrap_or_default().to_lowercase()]),
+        }
+    }
+
+    fn called_in(&self, mut texts: Vec<String>) -> BTreeMap<String, String> {
         let mut called = BTreeMap::new();
         while let Some(text) = texts.pop() {
             for function in self.declared.iter().filter(|function| says(&text, &function.names[2].to_lowercase())) {

@@ -11,6 +11,7 @@ use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
 use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use super::way_out::next_command;
+use crate::definition::Definition;
 use crate::lineage::{By, Watch};
 use crate::report::{Finished, millis};
 use crate::{Error, Lake, Mode, Pipeline, ProgressEvent, ProgressSink, RunOptions, RunReport, runs};
@@ -103,7 +104,17 @@ impl Run {
             }
             Work::Silver(index) => {
                 let spec = &spec.silver[*index];
-                vec![self.in_turn(&spec.table, &spec.properties, self.silver(spec)).await]
+                let anew = self.builds_anew(&spec.table, &spec.properties);
+                let replaced = if anew { Vec::new() } else { self.functions_replaced(&spec.table).await };
+                let mut report = self.in_turn(&spec.table, &spec.properties, self.silver(spec)).await;
+                let stays = |name: String| {
+                    format!(
+                        "function {name} is another than its earlier rows were made with, which stay: --full-refresh {} makes them anew",
+                        spec.table
+                    )
+                };
+                report.notes.extend(replaced.into_iter().map(stays).filter(|_| report.status == Status::Committed));
+                vec![report]
             }
             Work::Gold(index) => {
                 let spec = &spec.gold[*index];
@@ -188,6 +199,22 @@ impl Run {
             ..self.pipeline.silver_options(spec)
         };
         layer::silver(self.lake.inner(), spec, &options).await
+    }
+
+    /// The functions of the lake that a silver dataset calls and that were replaced since its table was last written.
+    async fn functions_replaced(&self, table: &TableName) -> Vec<String> {
+        let datasets = self.pipeline.spec().datasets();
+        let Some(dataset) = datasets.iter().find(|dataset| dataset.table == *table) else { return Vec::new() };
+        let now = Definition::of(&self.pipeline, dataset);
+        if !now.calls_functions() {
+            return Vec::new();
+        }
+        // what cannot be read fails the run of the dataset itself
+        let Ok(Some(table)) = self.lake.inner().table(table).await else { return Vec::new() };
+        match Definition::of_table(&table).await {
+            Ok(Some(before)) => now.functions_replaced_since(&before),
+            Ok(None) | Err(_) => Vec::new(),
+        }
     }
 
     /// Whether a dataset is still to be built anew: once a run, however long that goes on.

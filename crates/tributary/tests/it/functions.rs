@@ -76,3 +76,40 @@ async fn a_view_that_calls_a_function_of_the_lake_is_set_up_as_its_run_would_mak
     let setups = lake.setup(&pipeline, &Layer::ALL, &[]).await.expect("setup");
     assert!(setups.iter().all(|setup| setup.outcome == SetupOutcome::Created), "{setups:?}");
 }
+
+const SILVER: &str = "
+name: prices
+feeds: []
+external: [raw.prices]
+silver:
+  - {table: silver.priced, sources: [raw.prices], policy: append, select: select tools.gross(net) as gross from raw.prices}
+  - {table: silver.plain, sources: [raw.prices], policy: append}
+";
+
+#[tokio::test]
+async fn a_silver_table_keeps_rows_made_with_a_replaced_function_and_plan_and_report_say_so_until_a_full_refresh() {
+    let lake = Lake::open("memory://", Default::default()).expect("a lake");
+    let pipeline = Pipeline::from_yaml(&[("prices.yml", SILVER)]).expect("a pipeline");
+    let mut sql = Sql::over(&lake, SessionOptions::default());
+    sql.says("CREATE SCHEMA raw; CREATE TABLE raw.prices (net BIGINT); INSERT INTO raw.prices VALUES (10); CREATE SCHEMA tools").await;
+    sql.says("CREATE FUNCTION tools.gross(x BIGINT) RETURNS BIGINT RETURN x + 1").await;
+    let run = async |full_refresh: Vec<tributary::TableName>| {
+        lake.run(&pipeline, RunOptions { full_refresh, ..RunOptions::default() }).await.expect("a report")
+    };
+    let notes = |report: &tributary::RunReport| report.datasets.iter().flat_map(|dataset| dataset.notes.clone()).collect::<Vec<_>>();
+    assert!(notes(&run(Vec::new()).await).is_empty());
+    sql.says("CREATE OR REPLACE FUNCTION tools.gross(x BIGINT) RETURNS BIGINT RETURN x * 2; INSERT INTO raw.prices VALUES (20)").await;
+    let plan = lake.plan(&pipeline, &RunOptions::default()).await.expect("a plan").to_text();
+    assert!(
+        plan.contains("function main.tools.gross") && plan.contains("--full-refresh silver.priced makes the earlier ones anew"),
+        "{plan}"
+    );
+    let said = notes(&run(Vec::new()).await);
+    assert!(said.len() == 1 && said[0].contains("main.tools.gross") && said[0].contains("--full-refresh silver.priced"), "{said:?}");
+    let gross = "SELECT gross FROM silver.priced ORDER BY gross";
+    assert_eq!(sql.says(gross).await, "11\n40");
+    assert!(notes(&run(Vec::new()).await).is_empty());
+    let report = run(vec!["silver.priced".parse().expect("a name")]).await;
+    assert!(notes(&report).iter().all(|note| !note.contains("tools.gross")), "{report:?}");
+    assert_eq!(sql.says(gross).await, "20\n40");
+}
