@@ -4,18 +4,17 @@
 //! layer itself, so that nothing is said here that a run would not say. Where only first records can tell a column, what reads it is
 //! left to its first run, and that is a note.
 
+mod mistakes;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::StreamExt as _;
 use futures::stream;
-use tributary_fault::Fault as _;
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress};
-use tributary_specs::{
-    DatasetRef, Expectation, GoldSpec, Layer, Path, Place, SchemaPolicy, SetRule, SilverSpec, Step, TableName, TableSpec,
-};
+use tributary_specs::{DatasetRef, Expectation, GoldSpec, Layer, Path, Place, SchemaPolicy, SilverSpec, TableName, TableSpec};
 
-use crate::amend::{Draft, Left, Shift};
+use crate::amend::Draft;
 use crate::spot::{self, Part, part};
 use crate::{Error, Lake, OpenOptions, Pipeline};
 
@@ -133,9 +132,6 @@ impl Pipeline {
 
 /// Datasets planned side by side.
 const AT_ONCE: usize = 8;
-/// Mistakes of one dataset at most.
-const MISTAKES_MAX: usize = 20;
-
 struct Check<'a> {
     pipeline: &'a Pipeline,
     lake: Lake,
@@ -274,133 +270,6 @@ impl<'a> Check<'a> {
         Ok(spec)
     }
 
-    /// Takes down a mistake, and those that show once it is left out; each flow of several by itself.
-    async fn mistakes(&mut self, dataset: &DatasetRef, error: Error) -> Unplanned {
-        let Draft::Silver(silver) = self.draft(dataset, Some(Vec::new())) else {
-            let draft = self.draft(dataset, Some(Vec::new()));
-            return self.mistakes_of(dataset, draft, error, None).await;
-        };
-        let mut ended = None;
-        for (at, flow) in silver.each_flow().into_iter().enumerate() {
-            let further = at.checked_sub(1);
-            let draft = Draft::Silver(Box::new(SilverSpec { flows: Vec::new(), ..flow }));
-            if let Err(error) = self.plan(&draft).await {
-                match self.mistakes_of(dataset, draft, error, further).await {
-                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
-                    unplanned => ended = Some(unplanned),
-                }
-            }
-        }
-        match ended {
-            Some(ended) => ended,
-            // only together do they not fit
-            None => self.mistaken(dataset, part(&error, &[]), error),
-        }
-    }
-
-    async fn mistakes_of(&mut self, dataset: &DatasetRef, mut draft: Draft, first: Error, flow: Option<usize>) -> Unplanned {
-        let (mut error, mut ended) = (first, None);
-        let (mut named, mut shifts): (BTreeSet<String>, Vec<Shift>) = (BTreeSet::new(), Vec::new());
-        for _ in 0..MISTAKES_MAX {
-            let rules = self.pipeline.rules_of(dataset);
-            let mut part = of_flow(part(&error, &rules), flow);
-            part.position = part.position.map(|at| shifts.iter().rev().fold(at, |at, shift| shift.undone(at)));
-            let again = part.name.as_ref().is_some_and(|name| !named.insert(name.to_lowercase()));
-            let left = draft.leave_out(&error);
-            if !again {
-                match self.mistaken(dataset, part, error) {
-                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
-                    unplanned => ended = Some(unplanned),
-                }
-            }
-            shifts.extend(match left {
-                Some(Left::InQuery(shift)) => Some(shift),
-                Some(Left::Clause) => None,
-                None => break,
-            });
-            match self.plan(&draft).await {
-                Err(next) if follows(&next, !shifts.is_empty()) => error = next,
-                _ => break,
-            }
-        }
-        ended.unwrap_or(Unplanned::Mistaken)
-    }
-
-    /// A mistake; or, where messages may bring the column that is missed, a dataset that is left to its first run. A column that is
-    /// nearly a declared one is a mistake in any case.
-    fn mistaken(&mut self, dataset: &DatasetRef, part: Part, error: Error) -> Unplanned {
-        if let (Some((column, None)), true) = (missed_column(&error), self.reads_growing(dataset)) {
-            return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"), part);
-        }
-        if let Some(function) = function_of_lake(&error) {
-            return Unplanned::LeftToFirstRun(format!("{function} can only be one that was made in the lake"), part);
-        }
-        for error in each(error) {
-            let part = if matches!(part.field(), Some("schema")) { spot::part(&error, &[]) } else { part.clone() };
-            self.tell(dataset, &part, error);
-        }
-        Unplanned::Mistaken
-    }
-
-    /// Takes down a problem, the same at one place once.
-    fn tell(&mut self, dataset: &DatasetRef, part: &Part, error: Error) {
-        if function_of_lake(&error).is_some() {
-            return;
-        }
-        let place = self.pipeline.place(&dataset.path(), part);
-        let same = |known: &&QueryProblem| known.place.is_some() && known.place == place && known.error.code() == error.code();
-        if self.found.problems.iter().find(same).is_none() {
-            self.found.problems.push(QueryProblem { path: part.path(&dataset.path()), error, place });
-        }
-    }
-
-    /// Functions that there are not, of a dataset that cannot be planned.
-    fn functions(&mut self, dataset: &DatasetRef) {
-        let own: Vec<String> = self.pipeline.functions().iter().map(|function| function.name().to_owned()).collect();
-        let table = &dataset.table;
-        match self.draft(dataset, None) {
-            Draft::Feed(_) => {}
-            Draft::Silver(silver) => {
-                let of_rules = silver.expectations.iter().map(|rule| (format!("expectation `{}`", rule.name), rule.expression.clone()));
-                let texts = silver.select.iter().map(|select| ("select".to_owned(), select.clone())).chain(of_rules);
-                for (clause, text) in texts {
-                    for source in tributary_spark_sql::unknown_functions(&text, &own) {
-                        let (table, clause, source) = (table.clone(), clause.clone(), Box::new(source));
-                        let error = Error::from(tributary_silver_merge::Error::Text { table, clause, source });
-                        let part = part(&error, &self.pipeline.rules_of(dataset));
-                        self.tell(dataset, &part, error);
-                    }
-                }
-            }
-            Draft::Gold(gold) => {
-                for source in tributary_spark_sql::unknown_functions(&gold.query, &own) {
-                    let error = Error::from(tributary_gold_agg::Error::Sql { table: table.clone(), source: Box::new(source) });
-                    let part = part(&error, &[]);
-                    self.tell(dataset, &part, error);
-                }
-            }
-        }
-    }
-
-    /// Names of columns by which rows lie, and of rules of the whole table, that the table does not have.
-    fn names(&mut self, dataset: &DatasetRef, spec: &TableSpec) {
-        let grows = grows(self.pipeline, dataset, self.reads_growing(dataset));
-        for (path, column) in named_columns(self.pipeline, dataset) {
-            let known = || spec.columns.iter().map(|known| known.name.as_str());
-            if known().any(|known| known.eq_ignore_ascii_case(&column)) {
-                continue;
-            }
-            let nearest = tributary_fault::nearest(&column, known()).map(str::to_owned);
-            if nearest.is_none() && grows {
-                continue;
-            }
-            let clause = path.iter().cloned().collect::<Path>().to_string();
-            let part = Part { steps: path, name: Some(column.clone()), ..Part::default() };
-            let table = dataset.table.to_string();
-            self.tell(dataset, &part, Error::NoColumn { table, clause, column, nearest });
-        }
-    }
-
     fn reads_growing(&self, dataset: &DatasetRef) -> bool {
         self.pipeline.sources_of(dataset.layer, dataset.index).iter().any(|source| self.growing.contains(source))
     }
@@ -442,91 +311,6 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Columns that a dataset names without being planned by them, and where.
-fn named_columns(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<(Vec<Step>, String)> {
-    let spec = pipeline.spec();
-    let mut named = Vec::new();
-    let mut add =
-        |field: &str, columns: &[String]| named.extend(columns.iter().map(|column| (vec![Step::Field(field.to_owned())], column.clone())));
-    let rules = match dataset.layer {
-        Layer::Bronze => {
-            let feed = &spec.feeds[dataset.index];
-            add("partition_by", &feed.partition_by);
-            add("cluster_by", &feed.cluster_by);
-            return named;
-        }
-        Layer::Silver => {
-            let silver = &spec.silver[dataset.index];
-            add("partition_by", &silver.partition_by);
-            add("cluster_by", &silver.cluster_by);
-            &silver.set_expectations
-        }
-        Layer::Gold => {
-            let gold = &spec.gold[dataset.index];
-            add("partition_by", &gold.partition_by);
-            add("cluster_by", &gold.cluster_by);
-            add("zorder_by", &gold.zorder_by);
-            &gold.set_expectations
-        }
-    };
-    for (at, rule) in rules.iter().enumerate() {
-        let columns = match &rule.rule {
-            SetRule::Unique(columns) => columns.as_slice(),
-            SetRule::Freshness { column, .. } => std::slice::from_ref(column),
-            SetRule::RowCount { .. } => &[],
-        };
-        let steps = vec![Step::Field("set_expectations".to_owned()), Step::Index(at)];
-        named.extend(columns.iter().map(|column| (steps.clone(), column.clone())));
-    }
-    named
-}
-
-/// The part of a further flow.
-fn of_flow(part: Part, flow: Option<usize>) -> Part {
-    let Some(at) = flow else { return part };
-    let field = match part.steps.as_slice() {
-        [Step::Field(select)] if select == "select" => select.clone(),
-        [Step::Field(deletes), Step::Field(condition)] if deletes == "deletes" => condition.clone(),
-        _ => return part,
-    };
-    Part { steps: vec![Step::Field("flows".to_owned()), Step::Index(at), Step::Field(field)], ..part }
-}
-
-/// Whether an error is another mistake and does not come of what was left out.
-fn follows(error: &Error, of_query: bool) -> bool {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    use tributary_spark_sql::Error as Text;
-    let is_name = |text: &Text| match text {
-        Text::NoColumn { .. } => true,
-        Text::Refused { what, .. } => what.starts_with("the function `"),
-        _ => false,
-    };
-    match error {
-        Error::Gold(Gold::Sql { source, .. }) => is_name(source),
-        Error::Silver(Silver::Text { clause, source, .. }) if clause == "select" => is_name(source),
-        Error::Silver(Silver::Text { .. } | Silver::NoColumn { .. } | Silver::DeclaredSchema { .. }) => !of_query,
-        _ => false,
-    }
-}
-
-/// Each difference of a declared schema by itself.
-fn each(error: Error) -> Vec<Error> {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    match error {
-        Error::Silver(Silver::DeclaredSchema { table, differences }) => {
-            let one = |difference| Silver::DeclaredSchema { table: table.clone(), differences: vec![difference] }.into();
-            differences.into_iter().map(one).collect()
-        }
-        Error::Gold(Gold::DeclaredSchema { table, differences }) => {
-            let one = |difference| Gold::DeclaredSchema { table: table.clone(), differences: vec![difference] }.into();
-            differences.into_iter().map(one).collect()
-        }
-        other => vec![other],
-    }
-}
-
 /// Whether a table may get more columns than are declared. `reads_growing` = so may one that it reads.
 pub(crate) fn grows(pipeline: &Pipeline, dataset: &DatasetRef, reads_growing: bool) -> bool {
     let spec = pipeline.spec();
@@ -549,17 +333,6 @@ pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Err
     let commit = Commit { operation: Operation::Write, progress: vec![made], ..Commit::default() };
     let _ = table.commit(commit).await?;
     Ok(table.schema())
-}
-
-/// A function with a schema before its name, which no declaration makes.
-fn function_of_lake(error: &Error) -> Option<&str> {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    let (Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. })) = error else { return None };
-    match source.as_ref() {
-        tributary_spark_sql::Error::Refused { what, .. } if what.starts_with("the function `") && what.contains('.') => Some(what),
-        _ => None,
-    }
 }
 
 /// A column that is not there, and the nearest that is.
