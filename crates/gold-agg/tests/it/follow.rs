@@ -1,12 +1,15 @@
 //! When a view follows its inputs, when it does not, and what is said of it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use anyhow::Result;
+use futures::TryStreamExt;
 use tributary_gold_agg::{Options, RefreshMode, audit, explain, run};
+use tributary_lake::object_store::{ObjectStore, ObjectStoreExt};
 use tributary_lake::{Commit, CommitOutcome, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DatasetReport, ExpectationAction, GoldSpec, Refresh, TableSpec};
-use tributary_testkit::{Frame, assert_frames_eq, frame};
+use tributary_testkit::{Frame, Value, assert_frames_eq, frame};
 
 use crate::world::{World, name};
 
@@ -214,9 +217,8 @@ async fn changes_that_do_not_fit_into_memory_are_read_in_full() -> Result<()> {
     let world = World::with(crate::world::memory(), 8 << 20);
     world.append("silver.orders", &orders()).await?;
     refreshed(&world, &by_region()).await?;
-    let rows: Vec<Vec<tributary_testkit::Value>> = (0..60_000)
-        .map(|id| vec![tributary_testkit::Value::Int(id), tributary_testkit::Value::text("north"), tributary_testkit::Value::Int(1)])
-        .collect();
+    let rows: Vec<Vec<tributary_testkit::Value>> =
+        (0..60_000).map(|id| vec![Value::Int(id), Value::text("north"), Value::Int(1)]).collect();
     let many = Frame::of(&Column::all_from_arrow(&orders().schema())?, &rows);
     world.change("silver.orders", &BTreeSet::new(), &many, false).await?;
     let report = refreshed(&world, &by_region()).await?;
@@ -278,5 +280,48 @@ async fn an_audit_finds_rows_that_somebody_else_changed_and_nothing_else() -> Re
     assert_eq!(error.to_string(), "`gold.revenue` differs from its query: 1 rows of 4 groups that were computed again");
     world.change("gold.revenue", &BTreeSet::from([0]), &frame!("region: string | revenue: long | orders: long"), false).await?;
     assert!(audited().await.unwrap_err().to_string().contains("2 rows of 4 groups"));
+    Ok(())
+}
+
+/// Takes every file away below a folder of the store that `gone` says.
+async fn take_away(store: &Arc<dyn ObjectStore>, folder: &str, gone: impl Fn(&str) -> bool) -> Result<usize> {
+    let files: Vec<_> = store.list(Some(&folder.into())).try_collect().await?;
+    let mut taken = 0;
+    for file in files.iter().filter(|file| gone(file.location.filename().unwrap_or_default())) {
+        store.delete(&file.location).await?;
+        taken += 1;
+    }
+    Ok(taken)
+}
+
+/// What the log or the files of an input no longer tell is read from the input itself, and said.
+#[tokio::test]
+async fn an_input_whose_history_or_removed_files_are_gone_is_read_in_full() -> Result<()> {
+    let store = crate::world::memory();
+    let world = World::over(Arc::clone(&store));
+    world.append("silver.orders", &orders()).await?;
+    refreshed(&world, &by_region()).await?;
+    let old: Vec<String> = world.table("silver.orders").await?.files().await?.into_iter().map(|file| file.path).collect();
+    world.replace("silver.orders", &frame!("order_id: long | region: string | amount: long\n 9 | east | 3")).await?;
+    assert_eq!(take_away(&store, "lake/main/silver/orders", |name| old.iter().any(|path| path == name)).await?, 1);
+    let world = World::over(Arc::clone(&store));
+    let report = refreshed(&world, &by_region()).await?;
+    assert!(report.reason.contains("in full, for "), "{}", report.reason);
+    let expected = frame!("region: string | revenue: long | orders: long\n east | 3 | 1");
+    assert_frames_eq!(world.rows("gold.revenue").await?, expected);
+
+    for id in 10..24 {
+        let one = Frame::of(&Column::all_from_arrow(&orders().schema())?, &[vec![Value::Int(id), Value::text("west"), Value::Int(1)]]);
+        world.append("silver.orders", &one).await?;
+    }
+    let is_old = |name: &str| name.ends_with(".json") && name.split('.').next().and_then(|n| n.parse().ok()).is_some_and(|n: u64| n < 8);
+    assert!(take_away(&store, "lake/main/silver/orders/_delta_log", is_old).await? > 5);
+    let world = World::over(Arc::clone(&store));
+    let told = explain(&world.lake, &by_region(), &Options::default()).await?.expect("its inputs are there");
+    assert_eq!(told.mode, RefreshMode::Full, "{told:?}");
+    let report = refreshed(&world, &by_region()).await?;
+    assert!(report.reason.contains("in full, for the history of `silver.orders` no longer reaches back to version"), "{}", report.reason);
+    let expected = frame!("region: string | revenue: long | orders: long\n east | 3 | 1\n west | 14 | 14");
+    assert_frames_eq!(world.rows("gold.revenue").await?, expected);
     Ok(())
 }
