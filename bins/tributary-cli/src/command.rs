@@ -32,6 +32,7 @@ pub fn umbrella() -> Command {
             job(),
             plan(),
             graph(),
+            explain(),
             setup(),
             ddl(),
             validate(),
@@ -177,6 +178,33 @@ fn plan() -> Command {
         )
         .args([variable(), conf(), out("Keep the plan, a JSON document, in this file")])
         .args(arguments(Program::Plan))
+}
+
+fn explain() -> Command {
+    Command::new("explain")
+        .about("Say how a view would be refreshed, what would be read, and why in full where it would be; writes nothing")
+        .long_about(
+            "Say how a view would be refreshed with its inputs as they are: by what changed in them, or in full and for which single \
+             reason; and of each input how much of its change feed would be read, beside the whole table. Reads logs alone.\n\n\
+             With --audit N, N groups of the view, chosen at random, are computed again from its inputs at the versions that it \
+             records, and compared: a difference is an error (GA0020, exit 70). Writes nothing either.",
+        )
+        .after_help(
+            "Examples:\n  \
+             tributary explain gold.daily_revenue -p pipeline.yml\n  \
+             tributary explain gold.daily_revenue --pipeline retail --output json\n  \
+             tributary explain gold.daily_revenue --audit 100",
+        )
+        .arg(Arg::new("table").value_name("TABLE").required(true).help("schema.table of the view"))
+        .arg(
+            Arg::new("audit")
+                .long("audit")
+                .value_name("N")
+                .value_parser(value_parser!(usize))
+                .help("Compute so many groups again and compare them with the view's rows"),
+        )
+        .args([variable(), conf()])
+        .args(arguments(Program::Setup))
 }
 
 fn graph() -> Command {

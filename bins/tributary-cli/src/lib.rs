@@ -13,6 +13,7 @@ mod completions;
 mod ddl;
 pub mod demo;
 mod doctor;
+mod explain;
 mod failure;
 mod files;
 mod graph;

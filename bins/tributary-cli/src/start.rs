@@ -10,7 +10,8 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
 use crate::{
-    command, completions, ddl, demo, doctor, graph, infer, init, job, next, page, plan, quarantine, run, setup, show, sql, test, validate,
+    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, next, page, plan, quarantine, run, setup, show, sql, test,
+    validate,
 };
 
 /// Runs the umbrella and tells what the shell shall see.
@@ -22,6 +23,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("run", matches)) => beside_bundle(Program::Run, matches, inputs, |loaded, given| run::run(loaded, matches, given)),
         Some(("plan", matches)) => looking(Program::Plan, matches, inputs, |loaded, given| plan::plan(loaded, matches, given)),
         Some(("graph", matches)) => looking(Program::Graph, matches, inputs, |loaded, given| graph::graph(loaded, matches, given)),
+        Some(("explain", matches)) => looking(Program::Setup, matches, inputs, |loaded, given| explain::explain(loaded, matches, given)),
         Some(("job", matches)) => {
             nested(matches, |_, matches| beside_bundle(Program::Job, matches, inputs, |loaded, given| job::run(loaded, matches, given)))
         }

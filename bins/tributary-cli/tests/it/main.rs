@@ -5,6 +5,7 @@ mod captures;
 mod commands;
 mod datasets;
 mod doctor;
+mod explain;
 mod flows;
 mod functions;
 mod infer;

@@ -1,0 +1,37 @@
+//! How a view would be refreshed, and whether it is what it should be.
+
+use tributary_gold_agg::{Audit, Explained};
+use tributary_specs::{GoldSpec, TableName};
+
+use crate::{Error, Lake, Pipeline};
+
+impl Lake {
+    /// How a view of a pipeline would be refreshed with its inputs as they are, and what would be read; none while a table that it
+    /// reads is not there. Reads logs alone.
+    ///
+    /// # Errors
+    /// [`Error::NoDataset`] when the pipeline has no such view; [`Error::Gold`] when its query cannot be planned.
+    pub async fn explain(&self, pipeline: &Pipeline, table: &str) -> Result<Option<Explained>, Error> {
+        let pipeline = &pipeline.with_functions_of(self).await?;
+        let spec = view_of(pipeline, table)?;
+        Ok(tributary_gold_agg::explain(self.inner(), spec, &pipeline.gold_options(spec)).await?)
+    }
+
+    /// Computes some groups of a view again, chosen at random, from its inputs at the versions that it records, and compares them with
+    /// its rows; none where it was not made yet, or from another definition. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`Lake::explain`]; [`tributary_gold_agg::Error::Differs`] where a row differs.
+    pub async fn audit(&self, pipeline: &Pipeline, table: &str, groups: usize) -> Result<Option<Audit>, Error> {
+        let pipeline = &pipeline.with_functions_of(self).await?;
+        let spec = view_of(pipeline, table)?;
+        Ok(tributary_gold_agg::audit(self.inner(), spec, &pipeline.gold_options(spec), groups).await?)
+    }
+}
+
+fn view_of<'a>(pipeline: &'a Pipeline, table: &str) -> Result<&'a GoldSpec, Error> {
+    let views = &pipeline.spec().gold;
+    let named = |wanted: &TableName| views.iter().find(|spec| spec.table.same_without_case(wanted));
+    let found = table.parse().ok().and_then(|wanted: TableName| named(&wanted));
+    found.ok_or_else(|| Error::no_dataset(table, views.iter().map(|spec| &spec.table)))
+}
