@@ -139,24 +139,23 @@ fn one_job_runs_another_and_only_chosen_tasks_where_that_is_asked() {
 fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
     let shop = shop("tasks: [{task_key: a, sql_task: {warehouse_id: w, query: {query_id: q}}}]");
     let said = shop.says(2, &["job", "run", "nightly"]);
-    assert!(said.contains("CL0022") && said.contains("databricks.yml:10:14: task a of job nightly is not run here"), "{said}");
+    assert!(said.contains("CL0022") && said.contains("databricks.yml:11:15: task a of job nightly is not run here"), "{said}");
     assert!(!shop.path("data/lake").exists());
-    assert!(shop.says(0, &["validate"]).contains("databricks.yml:10:14: warning: sql_task a is not run here"));
+    assert!(shop.says(0, &["validate"]).contains("databricks.yml:11:15: warning: sql_task a is not run here"));
 }
 
 #[test]
 fn a_job_that_runs_a_job_with_tasks_that_are_not_run_here_begins_no_task() {
-    let inner = "tasks: [{task_key: a, notebook_task: {notebook_path: a.py}}, {task_key: b, spark_python_task: {python_file: b.py}}]";
+    let inner = "tasks: [{task_key: a, notebook_task: {notebook_path: a.py}}, {task_key: b, sql_task: {warehouse_id: w, query: {query_id: q}}}]";
     let shop = shop(inner);
-    shop.write("a.py", "print()\n");
-    shop.write("b.py", "print()\n");
+    shop.write("a.py", "# Databricks notebook source\nprint()\n");
     let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
     let outer = format!(
         "    outer:\n      tasks:\n        - {{task_key: first, {REFRESH}}}\n        - task_key: each\n          depends_on: [{{task_key: first}}]\n          for_each_task: {{inputs: '[1]', task: {{task_key: one, run_job_task: {{job_id: \"${{resources.jobs.nightly.id}}\"}}}}}}\n"
     );
     shop.write("databricks.yml", &format!("{root}{outer}"));
     let said = shop.says(2, &["job", "run", "outer"]);
-    for task in ["databricks.yml:10:14: task a of job nightly", "task b of job nightly"] {
+    for task in ["databricks.yml:11:15: task a of job nightly", "task b of job nightly"] {
         assert!(said.contains(task), "{task} is not in {said}");
     }
     assert!(!shop.path("data/lake").exists(), "{said}");
