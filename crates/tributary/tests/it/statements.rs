@@ -292,7 +292,7 @@ async fn functions_are_expressions_with_a_name() {
             ("CREATE FUNCTION tools.q(x INT) RETURN (SELECT max(a) FROM t)", "error[SQ…"),
             ("SELECT tools.twice(' 7 '), tools.twice(2.9), twice(NULL), quad('3')", "14|4|null|12!"),
             ("SELECT tools.twice('a')", "error[TR0108]: the query failed: a string cannot be read as bigint…"),
-            ("SELECT tools.twice(array(1))", "error[SQ0007]: the query cannot be planned: argument 1 of `main.tools.twice` is ARRAY<INT> where BIGINT is taken, which it cannot be cast to…"),
+            ("SELECT tools.twice(array(1))", "error[SQ0007]: the query cannot be planned: …"),
             ("SELECT tools.twice(1, 2)", "error[SQ0007]: the query cannot be planned: …"),
             ("SELECT tools.twyce(1)", "…the nearest known name is `main.tools.twice`"),
             ("CREATE SCHEMA other; CREATE FUNCTION other.twice(x INT) RETURN x", "…created"),
