@@ -268,7 +268,8 @@ async fn texts_that_ask_for_much_are_told_in_bounded_time_and_memory() {
     let mixed: String = (0..300).map(|at| format!("abs(amount) AS a{at}, ")).collect();
     let check = checked(&view(&format!("SELECT {mixed} status + op AS s FROM bronze.orders"))).await;
     assert_eq!(check.problems.len(), 1);
-    let named: String = (1..11).map(|at| format!(", x{at} AS (SELECT a.order_id FROM x{0} a JOIN x{0} b ON a.order_id = b.order_id)", at - 1)).collect();
+    let named: String =
+        (1..11).map(|at| format!(", x{at} AS (SELECT a.order_id FROM x{0} a JOIN x{0} b ON a.order_id = b.order_id)", at - 1)).collect();
     let many = format!("WITH x0 AS (SELECT order_id FROM bronze.orders){named} SELECT status + op AS s FROM bronze.orders CROSS JOIN x10");
     assert_eq!(checked(&view(&many)).await.problems.len(), 1);
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
