@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, mpsc};
 use tributary_bronze::KafkaMode;
 use tributary_fault::{ExitCode, Fault, FaultClass, FaultCode};
-use tributary_specs::{DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
+use tributary_specs::{DatasetRef, DatasetReport, GoldSpec, Layer, ReportedError, SilverSpec, SourceFeed, Status, TableName};
 
 use super::way_out::next_command;
 use crate::definition::Definition;
@@ -257,7 +257,40 @@ impl Run {
             cancel: self.options.cancel.clone(),
             ..self.pipeline.gold_options(spec)
         };
-        layer::gold(self.lake.inner(), spec, &options).await
+        match layer::gold(self.lake.inner(), spec, &options).await {
+            // as of a silver dataset whose source is not there yet
+            Err(tributary_gold_agg::Error::NoSource { source_table, .. }) if self.dataset(&source_table).is_some() => {
+                let root = self.missing_below(&source_table).await;
+                let why = if root == source_table { String::new() } else { format!(": nothing has come to `{root}`") };
+                let reason = format!("`{source_table}`, which it reads, does not exist yet{why}");
+                Ok(DatasetReport { table: spec.table.to_string(), status: Status::NothingNew, reason, ..DatasetReport::default() })
+            }
+            done => done,
+        }
+    }
+
+    /// The dataset of the pipeline that makes a table.
+    fn dataset(&self, table: &TableName) -> Option<DatasetRef> {
+        self.pipeline.spec().datasets().into_iter().find(|dataset| dataset.table.same_without_case(table))
+    }
+
+    /// Of a table that is not there the first that is not there either, of those that it is made from, and so on down.
+    async fn missing_below(&self, table: &TableName) -> TableName {
+        let mut missing = table.clone();
+        // each is made of earlier ones
+        for _ in 0..self.pipeline.spec().datasets().len() {
+            let Some(dataset) = self.dataset(&missing) else { break };
+            let mut below = None;
+            for source in self.pipeline.sources_of(dataset.layer, dataset.index) {
+                if matches!(self.lake.inner().table(source).await, Ok(None)) {
+                    below = Some(source.clone());
+                    break;
+                }
+            }
+            let Some(source) = below else { break };
+            missing = source;
+        }
+        missing
     }
 }
 

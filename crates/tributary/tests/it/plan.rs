@@ -258,6 +258,25 @@ async fn a_plan_says_stops_exactly_where_a_run_stops_with_and_without_new_rows()
 }
 
 #[tokio::test]
+async fn before_the_first_rows_views_wait_as_their_plan_says_and_the_run_names_what_nothing_has_come_to() {
+    let (drops, lake) = (tempfile::tempdir().unwrap(), open(Arc::new(InMemory::new())));
+    std::fs::create_dir_all(drops.path().join("orders")).unwrap();
+    let shop = pipeline(&format!("{PIPELINE}  - {{table: gold.twice, query: select orders * 2 as twice from gold.orders}}\n"));
+    assert_eq!(both_stop(&lake, &shop, drops.path()).await, (Vec::new(), Vec::new()));
+    let only = RunOptions { only: vec!["gold.twice".parse().unwrap()], ..options(drops.path()) };
+    let report = lake.run(&shop, only).await.unwrap();
+    assert_eq!((report.exit_code(), report.nothing_new()), (ExitCode::Done, true), "{report:?}");
+    let reason = "`gold.orders`, which it reads, does not exist yet: nothing has come to `bronze.orders`";
+    assert_eq!(report.datasets[0].reason, reason);
+    let foreign = pipeline("name: f\nfeeds: []\nexternal: [raw.gone]\ngold: [{table: gold.g, query: select * from raw.gone}]\n");
+    let report = lake.run(&foreign, options(drops.path())).await.unwrap();
+    assert_eq!(report.datasets[0].error.as_ref().unwrap().code, "GA0003", "a table that nothing here makes is a mistake");
+    drop_file(drops.path(), "1.jsonl", FIRST);
+    run(&lake, &shop, drops.path()).await;
+    assert_eq!(lake.table("gold.twice").await.unwrap().version(), 1);
+}
+
+#[tokio::test]
 async fn a_plan_rewrites_a_silver_table_exactly_where_a_run_does() {
     let sum = "keys: [id], schema_policy: widen, select: 'select id, status, amount, seq from bronze.orders', sequence_by: [seq]";
     let text = PIPELINE.replace("keys: [id], sequence_by: [seq], schema_policy: widen", sum);
