@@ -146,7 +146,8 @@ fn a_job_with_tasks_that_are_not_run_here_does_not_begin() {
 
 #[test]
 fn a_job_that_runs_a_job_with_tasks_that_are_not_run_here_begins_no_task() {
-    let inner = "tasks: [{task_key: a, notebook_task: {notebook_path: a.py}}, {task_key: b, sql_task: {warehouse_id: w, query: {query_id: q}}}]";
+    let inner =
+        "tasks: [{task_key: a, notebook_task: {notebook_path: a.py}}, {task_key: b, sql_task: {warehouse_id: w, query: {query_id: q}}}]";
     let shop = shop(inner);
     shop.write("a.py", "# Databricks notebook source\nprint()\n");
     let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
