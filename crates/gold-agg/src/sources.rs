@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor};
-use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
-use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_spark_sql::TableUse;
 use tributary_specs::TableName;
 
@@ -34,8 +32,7 @@ pub fn sources_of(query: &str) -> Result<Vec<TableName>> {
 
 /// One query, or why the text is none.
 pub(crate) fn parse(query: &str) -> Result<Statement, String> {
-    let readable = |error: String| error.trim_start_matches("sql parser error: ").to_owned();
-    let statements = Parser::parse_sql(&DatabricksDialect {}, query).map_err(|error| readable(error.to_string()))?;
+    let statements = tributary_spark_sql::statements(query).map_err(|error| error.to_string())?;
     match <[Statement; 1]>::try_from(statements) {
         Ok([statement @ Statement::Query(_)]) => Ok(statement),
         Ok([other]) => Err(format!("it is {}, and a view is one SELECT", first_words(&other))),
@@ -169,6 +166,7 @@ mod tests {
             ("SELECT 1", vec![]),
             ("SELECT * FROM silver.orders o, silver.customers", vec!["silver.orders", "silver.customers"]),
             ("SELECT * FROM main.silver.orders", vec!["silver.orders"]),
+            (r"SELECT a div 2, b << 1 FROM s.a WHERE c RLIKE r'\d\' AND d = 'it\'s' AND e > 1.5BD", vec!["s.a"]),
             ("SELECT * FROM `silver`.`or ders`", vec!["silver.`or ders`"]),
             (
                 "SELECT * FROM silver.a WHERE id IN (SELECT id FROM silver.b) AND EXISTS (SELECT 1 FROM silver.c)",

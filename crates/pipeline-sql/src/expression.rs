@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{Expr, Query, Visit, Visitor};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
+use tributary_sql_dialect::Spark;
 
 use crate::cursor::Cursor;
-use crate::dialect::Bounded;
 use crate::error::Error;
 use crate::query::unreadable;
 use crate::read::Reader;
@@ -18,7 +18,7 @@ impl Reader<'_> {
     /// The text of the expression that comes next, as far as it goes; it is passed over. A mistake is told and gives none.
     pub(crate) fn expression(&mut self, cursor: &mut Cursor, of: &str, clause: &str) -> Option<String> {
         let plain = streams::plain(cursor, false, of, self.parameters, self.report);
-        let dialect = Bounded::new(plain.tokens.len());
+        let dialect = Spark::new(plain.tokens.len());
         let mut parser = Parser::new(&dialect).with_tokens_with_locations(plain.tokens);
         let tree = match parser.parse_expr() {
             Ok(tree) => tree,

@@ -18,7 +18,6 @@ mod call;
 mod check;
 mod create;
 mod cursor;
-mod dialect;
 mod error;
 mod expression;
 mod fault;

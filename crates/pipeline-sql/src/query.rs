@@ -8,10 +8,10 @@ use sqlparser::ast::{
 };
 use sqlparser::parser::{Parser, ParserError};
 use tributary_specs::{FILE_COLUMNS, Place};
+use tributary_sql_dialect::Spark;
 
 use crate::call::Call;
 use crate::cursor::Cursor;
-use crate::dialect::Bounded;
 use crate::error::Error;
 use crate::names::{Scope, Written};
 use crate::parameters::Parameters;
@@ -117,7 +117,7 @@ pub(crate) fn read_source(cursor: &Cursor, of: &str, scope: &Scope, parameters: 
 }
 
 fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Report) -> Option<Query> {
-    let dialect = Bounded::new(plain.tokens.len());
+    let dialect = Spark::new(plain.tokens.len());
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(plain.tokens.clone());
     let tree = match parser.parse_query() {
         Ok(tree) => tree,

@@ -32,7 +32,6 @@ mod convert;
 mod ddl;
 mod decimal;
 mod depth;
-mod dialect;
 mod error;
 mod expression;
 mod form;
@@ -78,6 +77,7 @@ pub use change::{CLAUSE, Change, FILE, Insert, PlannedChange, ROW, RowAction, Ro
 pub use error::Error;
 pub use functions::{Determinism, determinism};
 pub use open::open;
+pub use parse::statements;
 pub use script::{Piece, pieces};
 pub use session::{current_user, prepare, run_as, run_in_groups};
 pub use sql_function::{SqlFunction, names};

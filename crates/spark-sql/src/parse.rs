@@ -4,7 +4,8 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spann
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use crate::dialect::Spark;
+use tributary_sql_dialect::Spark;
+
 use crate::{Error, lex, literal};
 
 /// Words, signs and blanks of a text at most.
@@ -12,7 +13,7 @@ pub(crate) const TOKENS_MAX: usize = 50_000;
 
 /// The parts of a dotted name as it stands in a text, back-quotes taken off.
 pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
-    let name = Parser::new(&Spark).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
+    let name = Parser::new(&Spark::new(0)).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
     name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect()
 }
 
@@ -21,10 +22,22 @@ pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
     one(tokens(text)?)
 }
 
+/// Every statement of a text, of whatever kind; strings hold what they mean.
+///
+/// # Errors
+/// [`Error::Syntax`] and [`Error::Refused`] for a text that cannot be read or is too long.
+pub fn statements(text: &str) -> Result<Vec<Statement>, Error> {
+    all(tokens(text)?)
+}
+
+fn all(tokens: Vec<TokenWithSpan>) -> Result<Vec<Statement>, Error> {
+    let dialect = Spark::new(tokens.len());
+    Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))
+}
+
 /// One query, or an `EXPLAIN` of one, of these words.
 pub(crate) fn one(tokens: Vec<TokenWithSpan>) -> Result<Statement, Error> {
-    let statements = Parser::new(&Spark).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))?;
-    let mut statements = statements.into_iter();
+    let mut statements = all(tokens)?.into_iter();
     match (statements.next(), statements.next()) {
         (None, _) => Err(Error::Syntax { reason: "it is empty".to_owned() }),
         (Some(_), Some(second)) => Err(Error::refused("a second statement", second.span())),
@@ -54,7 +67,9 @@ fn query_or_explain(statement: Statement) -> Result<Statement, Error> {
 
 /// One expression.
 pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
-    let mut parser = Parser::new(&Spark).with_tokens_with_locations(tokens(text)?);
+    let tokens = tokens(text)?;
+    let dialect = Spark::new(tokens.len());
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let expression = parser.parse_expr().map_err(|error| syntax(&error))?;
     parser.expect_token(&Token::EOF).map_err(|error| syntax(&error))?;
     Ok(expression)
@@ -74,7 +89,7 @@ pub(crate) fn words(text: &str, most: usize) -> Result<Vec<TokenWithSpan>, Error
     lex::check(text, most)?;
     let masked = lex::masked(text);
     let (text, mask) = masked.as_ref().map_or((text, None), |(masked, mask)| (masked.as_str(), Some(*mask)));
-    let tokens = Tokenizer::new(&Spark, text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
+    let tokens = Tokenizer::new(&Spark::new(0), text).with_unescape(false).tokenize_with_location().map_err(|error| syntax(&error))?;
     let mut told: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for mut token in tokens {
         let before = told.last().filter(|before| before.span.end == token.span.start);

@@ -430,6 +430,21 @@ CREATE MATERIALIZED VIEW m AS SELECT * FROM IDENTIFIER(:source) WHERE a > ${n} A
 }
 
 #[test]
+fn operators_and_literals_of_spark_stand_wherever_expressions_do() {
+    let text = r"CREATE STREAMING TABLE s.t (CONSTRAINT c EXPECT (a div 2 > 1L) ON VIOLATION DROP ROW)
+AS SELECT a, a << 1 AS b FROM STREAM(s.x) WHERE c RLIKE r'\d\' AND e >> 1 > 1.5BD;
+CREATE STREAMING TABLE s.u;
+CREATE FLOW f AS AUTO CDC INTO s.u FROM STREAM(s.x) KEYS (a) APPLY AS DELETE WHEN c = r'\' SEQUENCE BY a div 2;
+CREATE MATERIALIZED VIEW s.m AS SELECT a div 2 AS half FROM s.t GROUP BY a div 2";
+    let pipeline = pipeline(text);
+    assert_eq!(pipeline.silver[0].expectations[0].expression, "a div 2 > 1L");
+    assert_eq!(pipeline.silver[0].select.as_deref(), Some(r"SELECT a, a << 1 AS b FROM s.x WHERE c RLIKE '\\d\\' AND e >> 1 > 1.5BD"));
+    assert_eq!(pipeline.silver[1].deletes.apply_as_delete_when.as_deref(), Some(r"c = '\\'"));
+    assert_eq!(pipeline.silver[1].sequence_by, ["a div 2"]);
+    assert_eq!(pipeline.gold[0].query, "SELECT a div 2 AS half FROM s.t GROUP BY a div 2");
+}
+
+#[test]
 fn names_without_a_schema_need_the_pipelines() {
     let file = SqlFile { path: "a.sql".to_owned(), text: "CREATE MATERIALIZED VIEW m AS SELECT 1 AS x".to_owned() };
     let parsed = parse(&[file], &Default::default(), &Options::default());

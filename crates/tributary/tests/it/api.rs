@@ -21,6 +21,7 @@ const CRATES: &[&str] = &[
     "silver-merge",
     "spark-sql",
     "specs",
+    "sql-dialect",
     "tributary",
 ];
 

@@ -1,27 +1,65 @@
-//! The dialect as the parser takes it: Databricks', with what that lacks.
+//! The dialect that queries and expressions are read in: Databricks', with what the parser's own lacks and a bound on its work.
 //!
 //! - `a div b`, as strong as `*` and `/`.
 //! - `a << b` and `a >> b`, weaker than `+` and stronger than `&`.
 //! - In a string a backslash is one sign with what follows it.
+//!
+//! The parser tries some readings one after the other; where they nest and the text has a mistake at the bottom, the tries multiply.
+//! Every expression begins with a call of [`Dialect::parse_prefix`], so that counting these counts the work.
 
 use std::any::TypeId;
+use std::cell::Cell;
 
-use tributary_lake::datafusion::sql::sqlparser::ast::{BinaryOperator, Expr};
-use tributary_lake::datafusion::sql::sqlparser::dialect::{DatabricksDialect, Dialect, Precedence};
-use tributary_lake::datafusion::sql::sqlparser::keywords::Keyword;
-use tributary_lake::datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use tributary_lake::datafusion::sql::sqlparser::tokenizer::Token;
+use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::dialect::{DatabricksDialect, Dialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 /// What `<<` and `>>` bind with: between `+` and `&`.
 const SHIFT: u8 = 25;
+/// Expressions begun for each word of a text, at most; a text without mistakes needs two.
+const TRIES_A_WORD: usize = 8;
+/// Expressions begun in any text.
+const TRIES_MIN: usize = 10_000;
 
-/// The dialect; to all rules of the parser that ask for a dialect by its type it is Databricks'.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Spark;
+/// The dialect, for one text; to all rules of the parser that ask for a dialect by its type it is Databricks'.
+///
+/// ```
+/// use sqlparser::parser::Parser;
+/// use tributary_sql_dialect::Spark;
+///
+/// let dialect = Spark::new(5);
+/// let expression = Parser::new(&dialect).try_with_sql("7 div 2 + 1")?.parse_expr()?;
+/// assert_eq!(expression.to_string(), "7 DIV 2 + 1");
+/// # Ok::<(), sqlparser::parser::ParserError>(())
+/// ```
+#[derive(Debug)]
+pub struct Spark {
+    left: Cell<usize>,
+}
+
+impl Spark {
+    /// For a text of so many words and signs; the parser gives up a text that takes many more tries.
+    pub fn new(words: usize) -> Self {
+        Self { left: Cell::new(TRIES_MIN + TRIES_A_WORD * words) }
+    }
+}
 
 impl Dialect for Spark {
     fn dialect(&self) -> TypeId {
         TypeId::of::<DatabricksDialect>()
+    }
+
+    /// Gives up by the one error that the parser does not answer with another try.
+    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        match self.left.get().checked_sub(1) {
+            Some(left) => {
+                self.left.set(left);
+                None
+            }
+            None => Some(Err(ParserError::RecursionLimitExceeded)),
+        }
     }
 
     fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
@@ -142,7 +180,7 @@ mod tests {
             "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE",
             "SELECT (",
         ] {
-            assert_eq!(read(&Spark, text), read(&DatabricksDialect, text), "{text}");
+            assert_eq!(read(&Spark::new(100), text), read(&DatabricksDialect, text), "{text}");
         }
     }
 
@@ -163,7 +201,19 @@ mod tests {
             ("7 & 1 >> 2", "(7 & (1 >> 2))"),
             ("1 << 2 = 4", "((1 << 2) = 4)"),
         ] {
-            assert_eq!(bracketed(&Parser::new(&Spark).try_with_sql(text).unwrap().parse_expr().unwrap()), same, "{text}");
+            assert_eq!(bracketed(&Parser::new(&Spark::new(9)).try_with_sql(text).unwrap().parse_expr().unwrap()), same, "{text}");
+        }
+    }
+
+    #[test]
+    fn tries_that_multiply_come_to_an_end() {
+        for text in [
+            format!("SELECT {}1", "INTERVAL 1 + ".repeat(40)),
+            format!("SELECT {}1 x y{}", "CAST(".repeat(40), " AS INT)".repeat(40)),
+            format!("SELECT {}1 x y{}", "TRIM(".repeat(40), ")".repeat(40)),
+            format!("SELECT {}1", "INTERVAL ".repeat(45)),
+        ] {
+            assert!(Parser::parse_sql(&Spark::new(200), &text).is_err(), "{text}");
         }
     }
 }

@@ -1,0 +1,5 @@
+//! Spark's dialect of SQL, as the parser takes it.
+
+mod spark;
+
+pub use spark::Spark;
