@@ -293,7 +293,7 @@ impl Run<'_> {
         let physical = frame.create_physical_plan().await.map_err(planned)?;
         let may_spill = joins == Joins::Hash && has_hash_join(physical.as_ref());
         let stream = execute_stream(Arc::clone(&physical), context).map_err(planned)?;
-        let options = WriterOptions { columns: Some(target.columns.clone()), ..WriterOptions::default() };
+        let options = WriterOptions { columns: Some(target.columns.clone()), layout: target.lies.clone(), ..WriterOptions::default() };
         let mut writer = target.table.writer(options).map_err(Error::lake("writing", &self.spec.table))?;
         let mut tally = Tally::default();
         match self.pump(stream, &mut writer, quarantine, &mut tally).await {
@@ -391,6 +391,7 @@ impl Run<'_> {
             removes,
             progress: self.progress(states),
             schema: target.changes_columns.then(|| target.columns.clone()),
+            layout: target.lies,
             domains: BTreeMap::from([(DOMAIN.to_owned(), Some(definition.to_text()))]),
             reads: Reads::WholeTable,
             rewinds: self.options.full_refresh || states.iter().any(InputState::is_made_again),

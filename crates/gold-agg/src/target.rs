@@ -1,6 +1,6 @@
 //! The table of a view.
 
-use tributary_lake::{Lake, Table};
+use tributary_lake::{Lake, Table, TableLayout};
 use tributary_specs::{Column, GoldSpec, TableSpec, check_declared};
 
 use crate::{Error, Result, plan};
@@ -12,6 +12,8 @@ pub(crate) struct Target {
     pub columns: Vec<Column>,
     /// Whether the commit adds any, or has others.
     pub changes_columns: bool,
+    /// How it lies from the commit on, where that is otherwise than before.
+    pub lies: Option<TableLayout>,
 }
 
 /// Holds the columns of the result to the declaration.
@@ -26,7 +28,7 @@ pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
 
 /// The table there, or a new one without rows.
 ///
-/// `anew`: its columns become those of the result.
+/// `anew`: its columns become those of the result, and it lies as it is declared.
 pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, result: &[Column], anew: bool) -> Result<Target> {
     let wanted = plan::declared_columns(&spec.schema, result);
     let table = match there {
@@ -35,12 +37,14 @@ pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, 
     };
     if anew {
         let changes_columns = table.columns() != wanted;
-        return Ok(Target { table, columns: wanted, changes_columns });
+        let declared = TableLayout { partition_by: spec.partition_by.clone(), cluster_by: spec.cluster_by.clone() };
+        let lies = (declared != table.lies()).then_some(declared);
+        return Ok(Target { table, columns: wanted, changes_columns, lies });
     }
     let columns = plan::merge_columns(table.columns(), &wanted)
         .map_err(|problems| Error::TableColumns { table: spec.table.clone(), reason: problems.join("; ") })?;
     let changes_columns = columns.len() > table.columns().len();
-    Ok(Target { table, columns, changes_columns })
+    Ok(Target { table, columns, changes_columns, lies: None })
 }
 
 /// What is created.

@@ -63,6 +63,32 @@ async fn a_view_is_made_once_and_left_alone_until_an_input_moves() -> Result<()>
 }
 
 #[tokio::test]
+async fn a_view_that_is_asked_for_in_full_lies_from_then_on_as_it_is_declared() -> Result<()> {
+    let world = World::new();
+    world.append("silver.orders", &orders()).await?;
+    let laid = |partition_by: &[&str], cluster_by: &[&str]| {
+        let of = |columns: &[&str]| columns.iter().map(|column| (*column).to_owned()).collect();
+        GoldSpec { partition_by: of(partition_by), cluster_by: of(cluster_by), ..by_region() }
+    };
+    let lies = async || anyhow::Ok(world.table("gold.revenue").await?.lies());
+    world.run(&by_region()).await?;
+    let rows = world.rows("gold.revenue").await?;
+    let mut before = lies().await?;
+    for spec in [laid(&[], &["region"]), laid(&["region"], &[]), laid(&[], &["orders"]), by_region()] {
+        assert_eq!(world.run(&spec).await?.status, Status::NothingNew);
+        assert_eq!(lies().await?, before);
+        let report = run(&world.lake, &spec, &Options { full_refresh: true, ..Options::default() }).await?;
+        assert_eq!((report.status, report.rows_out, report.rows_deleted), (Status::Committed, 3, 3));
+        before = lies().await?;
+        assert_eq!((&before.partition_by, &before.cluster_by), (&spec.partition_by, &spec.cluster_by));
+        assert_frames_eq!(world.rows("gold.revenue").await?, rows.clone());
+        // and what comes then is laid so too
+        assert_eq!(world.run(&spec).await?.status, Status::NothingNew);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn commits_of_an_input_that_change_no_row_are_passed_over() -> Result<()> {
     let world = World::new();
     world.append("silver.orders", &orders()).await?;

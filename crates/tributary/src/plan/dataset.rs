@@ -43,6 +43,9 @@ struct Planning<'a> {
     unsure: BTreeSet<TableName>,
 }
 
+/// How the rows of a table lie, which a full refresh changes.
+const LAYOUT: [&str; 2] = ["partition columns", "clustering columns"];
+
 impl Planning<'_> {
     async fn dataset(&mut self, foreseen: &Foreseen) -> Result<DatasetPlan, Error> {
         let Foreseen { dataset, table, declared, unknown, error, .. } = foreseen;
@@ -128,8 +131,13 @@ impl Planning<'_> {
                     plan.table
                 )),
                 Some(_) => {}
+                // it lies as it is declared from then on
+                None if in_full && LAYOUT.contains(&difference.what.as_str()) => {}
                 None => plan.differs.push(difference.into()),
             }
+        }
+        if plan.differs.iter().any(|differs| LAYOUT.contains(&differs.what.as_str())) {
+            plan.notes.push(format!("--full-refresh {} lays its rows as they are declared", plan.table));
         }
         Ok(())
     }
