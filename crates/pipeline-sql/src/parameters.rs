@@ -7,6 +7,9 @@ use tributary_fault::nearest;
 use crate::error::Error;
 use crate::literal;
 
+/// Bytes that values put into one file, at most: values may stand for values, each of which doubles.
+const PUT_MAX: usize = 4 << 20;
+
 /// What names stand for at a place of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
@@ -15,11 +18,13 @@ pub(crate) struct Parameters {
     /// From `SET` in the file.
     set: BTreeMap<String, String>,
     used: std::cell::RefCell<BTreeSet<String>>,
+    /// Bytes that values have put into the file.
+    put: std::cell::Cell<usize>,
 }
 
 impl Parameters {
     pub(crate) fn new(given: &BTreeMap<String, String>) -> Self {
-        Self { given: given.clone(), set: BTreeMap::new(), used: std::cell::RefCell::default() }
+        Self { given: given.clone(), set: BTreeMap::new(), used: std::cell::RefCell::default(), put: std::cell::Cell::new(0) }
     }
 
     /// Sets a value for the rest of the file.
@@ -32,15 +37,23 @@ impl Parameters {
         self.used.borrow().contains(name)
     }
 
-    /// What a name stands for.
+    /// What a name stands for, to be put into the file.
     ///
     /// # Errors
-    /// When it is not set.
+    /// When it is not set, and when values have put too much into the file.
     pub(crate) fn text(&self, name: &str) -> Result<&str, Error> {
         let name = name.trim();
         self.used.borrow_mut().insert(name.to_owned());
         match self.set.get(name).or_else(|| self.given.get(name)) {
-            Some(value) => Ok(value),
+            Some(value) => {
+                self.put.set(self.put.get().saturating_add(value.len()));
+                let too_large = || Error::TooLarge {
+                    what: format!("the file, with what ${{{name}}} puts into it,"),
+                    most: PUT_MAX,
+                    of: "bytes of values",
+                };
+                if self.put.get() > PUT_MAX { Err(too_large()) } else { Ok(value) }
+            }
             None => {
                 let near = nearest(name, self.set.keys().chain(self.given.keys()).map(String::as_str));
                 Err(Error::ParameterUnset { name: name.to_owned(), nearest: near.map(str::to_owned) })

@@ -99,6 +99,20 @@ fn a_megabyte_is_read_or_refused() {
 }
 
 #[test]
+fn values_that_double_each_other_are_refused_where_they_become_too_much() {
+    for (open, close) in [("", ""), ("'", "'"), ("\"", "\"")] {
+        let doubled = |n: usize| format!("SET k{} = {open}${{k{n}}}${{k{n}}}{close};\n", n + 1);
+        let sets: String = (0..60).map(doubled).collect();
+        let text = format!("SET k0 = aaaaaaaaaa;\n{sets}CREATE MATERIALIZED VIEW m AS SELECT '${{k60}}' AS a");
+        let parsed = read(&text);
+        let first = &faults(&parsed)[0];
+        assert!(first.contains("PS0002") && first.contains("bytes of values"), "{first}");
+        let line: usize = first.split(':').next().unwrap().parse().unwrap();
+        assert!((12..25).contains(&line), "{first}");
+    }
+}
+
+#[test]
 fn many_datasets_that_read_each_other_are_put_in_order() {
     let chain: String =
         (0..1000).map(|n| format!("CREATE MATERIALIZED VIEW m{n} AS SELECT * FROM m{} JOIN m{};\n", n + 1, n + 2)).collect();
