@@ -79,6 +79,9 @@ impl Reading<'_> {
             };
             let found = if has_wildcard(pattern) {
                 let matches = self.folder.matching(&pattern_inside);
+                if matches.mistakes.is_empty() && matches.paths.is_empty() {
+                    self.faults.warning(item.at, refuse("no file is like this"));
+                }
                 matches.mistakes.into_iter().for_each(|error| self.faults.error(item.at, error));
                 matches.paths
             } else if self.folder.is_file(&pattern_inside) {

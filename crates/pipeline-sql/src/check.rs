@@ -184,8 +184,8 @@ fn unknown(defined: &Defined, read: &Read, name: &DatasetName, of: &str, report:
         report.fault(&read.place, &Error::NameUnreadable { name: name.to_string(), reason, instead });
     } else {
         let same_schema = |dataset: &&Definition| folded(&dataset.name).0 == folded(name).0;
-        let Some(near) = near_name(name, &mut defined.datasets.iter().filter(same_schema), report) else { return };
-
+        let near = near_name(name, &mut defined.datasets.iter().filter(same_schema), report);
+        let Some(near) = near.or_else(|| near_schema(defined, name, report)) else { return };
         let message =
             format!("{of} reads {name}, which nothing here defines: it is taken for a table made elsewhere; did you mean {near}?");
         report.notice(read.place.clone(), "external_table", message);
@@ -197,6 +197,15 @@ fn near_name(name: &DatasetName, datasets: &mut dyn Iterator<Item = &Definition>
     let named: Vec<&DatasetName> = datasets.map(|dataset| &dataset.name).collect();
     let near = report.nearest(&name.name, named.iter().map(|name| name.name.clone()))?;
     named.iter().find(|name| name.name == near).map(ToString::to_string)
+}
+
+/// The dataset of the same last part whose schema is nearest.
+fn near_schema(defined: &Defined, name: &DatasetName, report: &mut Report) -> Option<String> {
+    let same_name = |known: &&DatasetName| folded(known).1 == folded(name).1;
+    let named: Vec<&DatasetName> = defined.datasets.iter().map(|dataset| &dataset.name).filter(same_name).collect();
+    let schemas = named.iter().filter_map(|known| known.schema.clone());
+    let near = report.nearest(name.schema.as_deref()?, schemas)?;
+    named.iter().find(|known| known.schema.as_deref() == Some(near.as_str())).map(ToString::to_string)
 }
 
 /// A streaming table's query reads one stream, and gathers nothing.

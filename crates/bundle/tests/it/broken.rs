@@ -30,7 +30,7 @@ fn a_root_file_is_one_mapping_in_one_file() {
 #[test]
 fn files_that_cannot_be_joined_say_both_places() {
     let folder = Folder::with(&[
-        ("databricks.yml", "bundle: {name: t}\ninclude: [a.yml, b.yml, gone.yml, \"*.txt\"]\n"),
+        ("databricks.yml", "bundle: {name: t}\ninclude: [a.yml, b.yml, gone.yml, \"*.txt\", \"job/*.yml\"]\n"),
         ("a.yml", "presets: {tags: {a: 1}}\nsync: {paths: [x]}\nresources: {jobs: {j: {name: j}}}\n"),
         ("b.yml", "presets: {tags: [1]}\nsync: {paths: {}}\nresources: {jobs: {j: {name: again}}}\n"),
         ("c.txt", ""),
@@ -43,6 +43,7 @@ fn files_that_cannot_be_joined_say_both_places() {
         "b.yml:3:20: the key j is used twice: for one of the jobs here and for one of the jobs in a.yml:3 (BU0013)".to_owned(),
         "databricks.yml:2:25: include \"gone.yml\": no such file (BU0026)".to_owned(),
         "databricks.yml:2:35: include \"*.txt\": c.txt is neither .yml nor .yaml nor .json (BU0026)".to_owned(),
+        "databricks.yml:2:44: warning: include \"job/*.yml\": no file is like this (BU0026)".to_owned(),
     ];
     assert_eq!(folder.faults(&folder.load(None)), expected);
 }

@@ -452,6 +452,21 @@ fn names_without_a_schema_need_the_pipelines() {
 }
 
 #[test]
+fn a_name_that_is_nearly_one_of_the_pipelines_is_asked_about() {
+    let told = |source: &str| {
+        let table = "CREATE STREAMING TABLE bronze.events AS SELECT * FROM STREAM(raw.s)";
+        let parsed = read(&format!("{table};\nCREATE MATERIALIZED VIEW gold.m AS SELECT * FROM {source}"));
+        parsed.notices.iter().filter(|notice| notice.kind == "external_table").map(|notice| notice.message.clone()).collect::<String>()
+    };
+    for near in ["bronze.event", "bronz.events", "Bronce.EVENTS"] {
+        assert!(told(near).ends_with("did you mean bronze.events?"), "{near}: {}", told(near));
+    }
+    for other in ["bronze.events", "raw.s", "silver.payments", "warehouse.events"] {
+        assert_eq!(told(other), "", "{other}");
+    }
+}
+
+#[test]
 fn definitions_stand_in_any_order_and_in_any_file() {
     let file = |path: &str, text: &str| SqlFile { path: path.to_owned(), text: text.to_owned() };
     let files = [
