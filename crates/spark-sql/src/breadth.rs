@@ -14,6 +14,8 @@ use crate::Error;
 const TABLES_MAX: u64 = 4096;
 /// Tables of one `FROM` at most.
 const JOINED_MAX: usize = 500;
+/// Names of one `WITH` at most: each may stand on the one before, and the engine plans them within each other.
+const NAMED_MAX: usize = 500;
 /// Sets of groups of one `GROUP BY` at most.
 const GROUPING_SETS_MAX: u64 = 4096;
 
@@ -58,6 +60,10 @@ impl Visitor for Breadth {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Error> {
+        if let Some(one) = query.with.as_ref().and_then(|with| with.cte_tables.get(NAMED_MAX)) {
+            let what = format!("a WITH of more than {NAMED_MAX} names");
+            return ControlFlow::Break(Error::refused_with_hint(what, "make tables of some of them", one.span()));
+        }
         let named = query.with.iter().flat_map(|with| &with.cte_tables);
         let with = named.map(|cte| (std::ptr::from_ref(cte.query.as_ref()), cte.alias.name.value.to_lowercase())).collect();
         self.around.push(Around { with, ..Around::default() });

@@ -778,3 +778,16 @@ fn a_from_of_more_tables_than_anybody_joins_is_refused() {
         assert!(refused.starts_with("a FROM of more than 500 tables") && refused.contains("(line 1, column "), "{refused}");
     }
 }
+
+#[test]
+fn a_with_of_more_names_than_anybody_reads_is_refused() {
+    let named = |count: usize| {
+        let rest: String = (1..count).map(|n| format!(", c{n} as (select a from c{})", n - 1)).collect();
+        format!("with c0 as (select 1 as a){rest} select a from c{}", count - 1)
+    };
+    assert!(Text::parse(&named(500)).is_ok());
+    for text in [named(501), format!("select * from ({})", named(2000))] {
+        let refused = Text::parse(&text).unwrap_err().to_string();
+        assert!(refused.starts_with("a WITH of more than 500 names") && refused.contains("(line 1, column "), "{refused}");
+    }
+}
