@@ -19,12 +19,12 @@ mod validate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tributary_specs::{Column, GoldSpec, Pipeline, Place, TableName};
+use tributary_specs::{Column, GoldSpec, Layer, Pipeline, Place, TableName};
 
 use crate::check::Graph;
 use crate::error::Error;
 use crate::fault::Faults;
-use crate::origin::Origins;
+use crate::origin::{self, Origins};
 use crate::parsed::{DatasetName, Definition, FlowAction, Kind, Parsed};
 use crate::place::Lines;
 use crate::query::{Query, Read};
@@ -51,15 +51,18 @@ impl Parsed {
     /// The specs of everything that has no mistake of its own. What they read of the rest counts as made elsewhere.
     pub fn sound_parts(&self) -> Lowered {
         let mut lowered = self.lowered.clone();
-        let pipeline = &mut lowered.pipeline;
-        let known: BTreeSet<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
-        let golds = pipeline.gold.iter().chain(&lowered.unread);
-        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(golds.flat_map(|spec| &spec.sources));
-        let missing: BTreeMap<TableName, TableName> =
-            sources.filter(|source| !known.contains(&source.folded())).map(|source| (source.folded(), source.clone())).collect();
-        pipeline.external = missing.into_values().collect();
-        pipeline.gold.append(&mut lowered.unread);
-        lowered
+        lowered.pipeline.gold.append(&mut lowered.unread);
+        loop {
+            lowered.pipeline.external = lowered.made_elsewhere();
+            let problems = lowered.pipeline.validate();
+            let of_datasets = problems.iter().filter(|problem| !validate::is_of_sources(&problem.error));
+            let parts = of_datasets.filter_map(|problem| origin::part(&problem.path));
+            let broken: BTreeSet<(Layer, usize)> = parts.map(|(layer, at, _)| (layer, at)).collect();
+            if broken.is_empty() {
+                return lowered;
+            }
+            lowered.leave_out(&broken);
+        }
     }
 
     /// The pipeline as specs, of this name.
@@ -73,6 +76,32 @@ impl Parsed {
         let mut lowered = self.lowered.clone();
         name.clone_into(&mut lowered.pipeline.name);
         Ok(lowered)
+    }
+}
+
+impl Lowered {
+    /// What its datasets read and none of them is.
+    fn made_elsewhere(&self) -> Vec<TableName> {
+        let pipeline = &self.pipeline;
+        let known: BTreeSet<TableName> = pipeline.datasets().into_iter().map(|dataset| dataset.table.folded()).collect();
+        let sources = pipeline.silver.iter().flat_map(|spec| spec.reads()).chain(pipeline.gold.iter().flat_map(|spec| &spec.sources));
+        let missing: BTreeMap<TableName, TableName> =
+            sources.filter(|source| !known.contains(&source.folded())).map(|source| (source.folded(), source.clone())).collect();
+        missing.into_values().collect()
+    }
+
+    fn leave_out(&mut self, datasets: &BTreeSet<(Layer, usize)>) {
+        fn kept<T>(list: &mut Vec<T>, layer: Layer, out: &BTreeSet<(Layer, usize)>) {
+            let mut at = 0..;
+            list.retain(|_| at.next().is_some_and(|at| !out.contains(&(layer, at))));
+        }
+        let origins = Arc::make_mut(&mut self.origins);
+        kept(&mut self.pipeline.feeds, Layer::Bronze, datasets);
+        kept(&mut origins.feeds, Layer::Bronze, datasets);
+        kept(&mut self.pipeline.silver, Layer::Silver, datasets);
+        kept(&mut origins.silver, Layer::Silver, datasets);
+        kept(&mut self.pipeline.gold, Layer::Gold, datasets);
+        kept(&mut origins.gold, Layer::Gold, datasets);
     }
 }
 

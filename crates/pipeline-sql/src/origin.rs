@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tributary_specs::{Path, Place, Step};
+use tributary_specs::{Layer, Path, Place, Step};
 
 use crate::parsed::Definition;
 use crate::place::Lines;
@@ -154,14 +154,25 @@ impl Origins {
     }
 
     pub(crate) fn of<'p>(&self, path: &'p Path) -> Option<(&Origin, &'p [Step])> {
-        let [Step::Field(layer), Step::Index(at), rest @ ..] = path.steps() else { return None };
-        let origins = match layer.as_str() {
-            "feeds" => &self.feeds,
-            "silver" => &self.silver,
-            _ => &self.gold,
+        let (layer, at, rest) = part(path)?;
+        let origins = match layer {
+            Layer::Bronze => &self.feeds,
+            Layer::Silver => &self.silver,
+            Layer::Gold => &self.gold,
         };
-        Some((origins.get(*at)?, rest))
+        Some((origins.get(at)?, rest))
     }
+}
+
+/// The dataset that a way leads to, and the way from there on.
+pub(crate) fn part(path: &Path) -> Option<(Layer, usize, &[Step])> {
+    let [Step::Field(layer), Step::Index(at), rest @ ..] = path.steps() else { return None };
+    let layer = match layer.as_str() {
+        "feeds" => Layer::Bronze,
+        "silver" => Layer::Silver,
+        _ => Layer::Gold,
+    };
+    Some((layer, *at, rest))
 }
 
 /// The way from a spec to a part of it, as it is written.

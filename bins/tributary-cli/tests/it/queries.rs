@@ -49,7 +49,14 @@ fn a_file_of_twelve_mistakes_gives_each_once_with_code_file_line_and_column() {
     // what is read comes after what reads it
     shop.write("sql/1_mistakes.sql", MISTAKES);
     shop.write("sql/2_feed.sql", FEED);
-    shop.write("sql/3_broken.sql", "CREATE OR REFRESH MATERIALIZED VEW gold.z AS SELECT 1 AS one;\n");
+    shop.write(
+        "sql/3_broken.sql",
+        "CREATE OR REFRESH MATERIALIZED VEW gold.z AS SELECT 1 AS one;
+CREATE OR REFRESH STREAMING TABLE silver.u;
+CREATE FLOW u AS AUTO CDC INTO silver.u FROM STREAM(bronze.orders) KEYS (id, ID) SEQUENCE BY seq;
+CREATE OR REFRESH MATERIALIZED VIEW gold.y (CONSTRAINT one EXPECT (id > 0)) AS SELECT id FROM silver.u;
+",
+    );
     let json: Value = serde_json::from_str(&shop.says(2, &["validate", "sql", "--output", "json"])).unwrap();
     let place = |fault: &Value| {
         let number = |name: &str| fault[name].as_u64().unwrap();
@@ -60,8 +67,8 @@ fn a_file_of_twelve_mistakes_gives_each_once_with_code_file_line_and_column() {
     let meant: Vec<_> =
         PLACES.iter().map(|(line, column, code)| ("sql/1_mistakes.sql".to_owned(), *line, *column, (*code).to_owned())).collect();
     assert_eq!(of_queries, meant, "{json:#}");
-    assert_eq!(faults.len(), 13, "a mistake of the form is told beside them: {faults:?}");
-    assert!(shop.says(2, &["validate", "sql"]).ends_with("13 errors\n"));
+    assert_eq!(faults.len(), 14, "a mistake of the form, and one against the rules of specs, are told beside them: {faults:?}");
+    assert!(shop.says(2, &["validate", "sql"]).ends_with("14 errors\n"));
 }
 
 #[test]

@@ -11,8 +11,7 @@ impl Lowering<'_> {
     pub(super) fn validate(&mut self) {
         "pipeline".clone_into(&mut self.out.pipeline.name);
         for Problem { error, path, .. } in self.out.pipeline.validate() {
-            // Who reads whom has been checked by name, over the datasets that have other mistakes too.
-            if matches!(error, SpecError::SourceUnknown { .. } | SpecError::StreamFromView { .. } | SpecError::Cycle { .. }) {
+            if is_of_sources(&error) {
                 continue;
             }
             let origin = self.origins.of(&path);
@@ -23,4 +22,9 @@ impl Lowering<'_> {
             self.report.fault(&place, &Error::Spec { of, problem: error });
         }
     }
+}
+
+/// Who reads whom has been checked by name, over the datasets that have other mistakes too.
+pub(super) fn is_of_sources(error: &SpecError) -> bool {
+    matches!(error, SpecError::SourceUnknown { .. } | SpecError::StreamFromView { .. } | SpecError::Cycle { .. })
 }
