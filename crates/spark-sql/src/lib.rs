@@ -66,11 +66,13 @@ mod tables;
 mod tests;
 mod text;
 mod times;
+mod together;
 mod type_name;
 mod types;
 mod unfold;
 mod uses;
 mod value;
+mod values;
 mod words;
 
 pub use change::{CLAUSE, Change, FILE, Insert, PlannedChange, ROW, RowAction, RowChange, Target, after, before};
@@ -93,4 +95,4 @@ pub use words::{without_values, words, words_without_values};
 
 /// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made
 /// anew.
-pub const MEANING: &str = "spark 3";
+pub const MEANING: &str = "spark 4";

@@ -146,6 +146,19 @@ pub(crate) fn is_number(expression: &Expr) -> bool {
     }
 }
 
+/// The type of a number of a rewritten text, of a text and of null; none of what only planning tells.
+pub(crate) fn type_of(expression: &Expr) -> Option<DataType> {
+    match expression {
+        Expr::BinaryOp { op: BinaryOperator::Custom(operation), right, .. } if operation == OPERATION => match right.as_ref() {
+            Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(of), .. }) => ddl::data_type(of),
+            _ => None,
+        },
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(_), .. }) => Some(DataType::Utf8),
+        Expr::Value(ValueWithSpan { value: Value::Null, .. }) => Some(DataType::Null),
+        _ => None,
+    }
+}
+
 /// Whether an expression is a bare number, which is a place where columns or rows are counted.
 pub(crate) fn is_place(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) if digits.bytes().all(|c| c.is_ascii_digit()))

@@ -18,7 +18,7 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::ast::boolean;
 use crate::rewrite::Rewriter;
-use crate::{Error, depth, meaning, rewrite, text};
+use crate::{Error, depth, meaning, rewrite, text, values};
 
 /// Plans of parts at most.
 const ATTEMPTS_MAX: u64 = 200;
@@ -58,6 +58,7 @@ impl<'a> Locator<'a> {
         self.left = left;
         let mut statement = Parsed::Query(Box::new(query));
         let planned = depth::with_room(self.levels, || rewrite::statement(&mut statement, self.rewriter)).and_then(|()| {
+            depth::with_room(self.levels, || values::in_one_type(&mut statement, self.state))?;
             let planning = self.state.statement_to_plan(Statement::Statement(Box::new(statement)));
             let plan = now(planning).ok_or(Error::Syntax { reason: String::new() })?.map_err(Error::plan)?;
             depth::with_room(self.levels, || text::checked(meaning::apply(plan)?, self.state)).map(drop)

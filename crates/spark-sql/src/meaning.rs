@@ -8,16 +8,17 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion;
 use tributary_lake::datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::common::{DFSchema, ScalarValue};
-use tributary_lake::datafusion::logical_expr::expr::{Case, InList, ScalarFunction};
+use tributary_lake::datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction};
 use tributary_lake::datafusion::logical_expr::expr_rewriter::NamePreserver;
 use tributary_lake::datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, TryCast, Union, lit,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::convert::{exists, word};
-use crate::functions::{self, common};
+use crate::convert::{self, exists, word};
+use crate::functions;
 use crate::growth::Grown;
+use crate::together::{both, in_one_type, sides, together};
 use crate::value::{canonical, instant_type};
 use crate::{Error, decimal, quotient, sql_function};
 
@@ -28,11 +29,13 @@ use crate::{Error, decimal, quotient, sql_function};
 pub(crate) fn apply(plan: LogicalPlan) -> Result<LogicalPlan, Error> {
     let (mut refused, mut grown) = (None, Grown::default());
     let given = plan.transform_up_with_subqueries(|node| {
-        let mut schema = DFSchema::empty();
-        node.inputs().into_iter().for_each(|input| schema.merge(input.schema()));
         if refused.is_none() {
             refused = of_node(&node);
         }
+        // what stands below may have got other types
+        let node = sides(node.recompute_schema()?)?;
+        let mut schema = DFSchema::empty();
+        node.inputs().into_iter().for_each(|input| schema.merge(input.schema()));
         node.apply_expressions(|expression| look(expression, &schema, &mut refused, &mut grown))?;
         let names = NamePreserver::new(&node);
         let one = |expression: Expr| {
@@ -96,9 +99,30 @@ fn own(name: &str, arguments: Vec<Expr>) -> Option<Expr> {
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments)))
 }
 
-/// An expression in another type, by the dialect's cast where the engine's is another.
+/// An expression in another type, by the dialect's cast.
 fn cast(expression: Expr, from: &DataType, to: &DataType, lenient: bool) -> Option<Expr> {
     own(if lenient { "try_cast" } else { "cast" }, vec![expression, lit(word(to))]).filter(|_| from != to)
+}
+
+/// A value in another type, by the engine's cast where that is the dialect's.
+pub(crate) fn in_type(expression: Expr, from: &DataType, to: &DataType) -> Expr {
+    if from == to {
+        expression
+    } else if let Some(number) = number_in_type(&expression, to) {
+        number
+    } else if engine_casts(from, to) {
+        Expr::Cast(Cast::new(Box::new(expression), to.clone()))
+    } else {
+        cast(expression.clone(), from, to, false).unwrap_or(expression)
+    }
+}
+
+/// A number that is written, in another type; none where it does not fit, which is an error of the rows.
+fn number_in_type(expression: &Expr, to: &DataType) -> Option<Expr> {
+    let Expr::Literal(value, metadata) = expression else { return None };
+    let number = value.data_type().is_numeric().then(|| value.to_array().ok()).flatten()?;
+    let number = convert::cast(&number, to, false).ok()?;
+    Some(Expr::Literal(ScalarValue::try_from_array(&number, 0).ok()?, metadata.clone()))
 }
 
 /// Whether the engine casts between two types as the dialect does.
@@ -163,6 +187,11 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
             let expr = Box::new(parts.remove(0));
             Ok(Transformed::new(Expr::InList(InList { expr, list: parts, negated }), changed, TreeNodeRecursion::Continue))
         }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            let (expr, subquery, changed) = in_one_type(*expr, subquery, schema)?;
+            let told = Expr::InSubquery(InSubquery { expr: Box::new(expr), subquery, negated });
+            Ok(Transformed::new(told, changed, TreeNodeRecursion::Continue))
+        }
         Expr::Case(Case { expr, when_then_expr, else_expr }) => case(expr, when_then_expr, else_expr, schema),
         Expr::ScalarFunction(ScalarFunction { func, args }) if sql_function::takes(&func).is_some() => {
             let takes = sql_function::takes(&func).unwrap_or_default();
@@ -183,34 +212,6 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
             Ok(Transformed::new(Expr::ScalarFunction(ScalarFunction { func: call.func, args }), changed, TreeNodeRecursion::Continue))
         }
         part => Ok(Transformed::no(part)),
-    }
-}
-
-/// Values that are compared, or of which one is told: in one type, as the dialect brings them there.
-fn together(parts: Vec<Expr>, schema: &DFSchema) -> datafusion::error::Result<(Vec<Expr>, bool)> {
-    let types: Option<Vec<DataType>> = parts.iter().map(|part| part.get_type(schema).ok().map(|data_type| canonical(&data_type))).collect();
-    let Some(types) = types else { return Ok((parts, false)) };
-    let is_text = |data_type: &DataType| *data_type == DataType::Utf8;
-    // what the engine brings together by itself it does as the dialect
-    if !(types.iter().any(is_text) && types.iter().any(|data_type| !is_text(data_type) && !data_type.is_null())) {
-        return Ok((parts, false));
-    }
-    let to = common(&types)?;
-    let each = parts.into_iter().zip(&types).map(|(part, from)| {
-        if *from == to || from.is_null() {
-            return part;
-        }
-        cast(part.clone(), from, &to, false).unwrap_or(part)
-    });
-    Ok((each.collect(), true))
-}
-
-/// Both sides of an operator, likewise.
-fn both(left: Expr, right: Expr, schema: &DFSchema) -> datafusion::error::Result<(Expr, Expr, bool)> {
-    let (sides, changed) = together(vec![left, right], schema)?;
-    match <[Expr; 2]>::try_from(sides) {
-        Ok([left, right]) => Ok((left, right, changed)),
-        Err(_) => Err(datafusion::error::DataFusionError::Internal("an operator has two sides".to_owned())),
     }
 }
 
@@ -282,6 +283,10 @@ fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> datafusio
                 _ => "times",
             };
             Ok(own(name, vec![left.clone(), right.clone()]).map_or_else(|| Transformed::no(again(left, right)), Transformed::yes))
+        }
+        Operator::Plus | Operator::Minus | Operator::Multiply if from.is_numeric() && to.is_numeric() => {
+            let (left, right, changed) = both(left, right, schema)?;
+            Ok(Transformed::new(again(left, right), changed, TreeNodeRecursion::Continue))
         }
         _ => Ok(Transformed::no(again(left, right))),
     }

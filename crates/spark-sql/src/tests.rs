@@ -16,6 +16,8 @@ use tributary_specs::TableName;
 
 use crate::{Error, Source, Tables, Text, choose, prepare, words};
 
+mod together;
+
 fn provider(columns: Vec<(&str, ArrayRef)>) -> Arc<dyn TableProvider> {
     let batch = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true))).unwrap();
     Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap())
@@ -534,7 +536,7 @@ async fn an_expression_without_a_query_is_held_to_the_same_rules() {
     let plan = |text: &str| crate::expression(&context.state(), text, Some("source"), &schema, &["Shout".to_owned()]);
     assert_eq!(
         plan("ID / 2 > 1 and source.NAME is not null").unwrap().to_string(),
-        "quotient(source.Id, Int32(2)) > Int32(1) AND source.Name IS NOT NULL"
+        "quotient(source.Id, Int32(2)) > Float64(1) AND source.Name IS NOT NULL"
     );
     for (text, said) in [
         ("nmae = 'x'", "column `nmae` does not exist (line 1, column 1) (did you mean `Name`?)"),

@@ -16,7 +16,7 @@ use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::tables::Tables;
 use crate::uses::TableUse;
-use crate::{Error, alias, breadth, depth, meaning, parse, rewrite, uses};
+use crate::{Error, alias, breadth, depth, meaning, parse, rewrite, uses, values};
 
 /// A parsed text: one query, or an `EXPLAIN` of one.
 #[derive(Debug, Clone)]
@@ -111,6 +111,7 @@ impl Text {
             error.placed(|error| depth::with_room(self.levels, || locate(error)))
         };
         depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter)).map_err(place)?;
+        depth::with_room(self.levels, || values::in_one_type(&mut self.statement, state)).map_err(place)?;
         let statement = Statement::Statement(Box::new(self.statement));
         let plan = state.statement_to_plan(statement).await.map_err(|error| place(Error::plan(error)))?;
         depth::with_room(self.levels, || checked(meaning::apply(plan)?, state)).map_err(place)
