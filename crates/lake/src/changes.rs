@@ -61,6 +61,23 @@ impl Table {
         Ok(as_record_batches(self.change_schema(), reader.stream()))
     }
 
+    /// Every live row of a version as an insert of that version, in [`Self::change_schema`]: where a reader of changes begins that takes
+    /// up what there is.
+    ///
+    /// # Errors
+    /// As [`Self::live_rows`] and [`Self::changes`].
+    pub async fn rows_as_inserts(&self, version: u64) -> Result<SendableRecordBatchStream> {
+        let then = self.at_version(version).await?;
+        let timestamp = then.commit_time(version, &then.commit_actions(version).await?).await?;
+        let (schema, fields) = (self.change_schema(), Arc::new(Schema::new(self.nullable_fields())));
+        let told = move |batch: datafusion::error::Result<RecordBatch>| {
+            let rows = batch?.with_schema(Arc::clone(&fields))?;
+            tell(&rows, &schema, Some("insert"), version, timestamp).map_err(read_files::external)
+        };
+        let rows = self.live_rows(version).await?.map(told);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.change_schema(), rows)))
+    }
+
     /// Every change of the commits made at `from` or later and at `to` or earlier. A range that lies after the last commit, or
     /// between two of them, has none.
     ///

@@ -152,7 +152,7 @@ pub enum Error {
     /// A stream is read by the appends of its source, and a commit there updated or deleted rows: what was read before cannot be taken
     /// back. Pass such commits over (`skipChangeCommits`), read the source's change feed, or build the table anew.
     #[error(
-        "`{table}` reads the appends of `{source_table}`, whose version {version} updated or deleted rows: pass such commits over (skipChangeCommits), read its change feed, or refresh `{table}` in full"
+        "`{table}` reads the appends of `{source_table}`, whose version {version} updated or deleted rows: pass such commits over (skipChangeCommits), read its change feed (readChangeFeed), or refresh `{table}` in full"
     )]
     SourceChanged {
         /// The dataset.

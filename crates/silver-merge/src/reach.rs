@@ -1,7 +1,8 @@
 //! Which versions of its source a run takes up, and which of them one commit. Pure.
 //!
 //! - A run ends at what there was when it began, however often it plans again.
-//! - A flow that runs once, and one whose rows replace all others, takes what there is in one commit.
+//! - A flow that runs once, one whose rows replace all others, and the first reading of a source whose rows have changed takes what there
+//!   is in one commit.
 //! - What quarantine has of a commit that did not come is not set aside again. Of a flow that begins anew everything is: its rules may
 //!   be others than those by which quarantine was filled.
 
@@ -37,6 +38,16 @@ pub(crate) struct Start {
     pub quarantined: Option<u64>,
     /// The commit replaces all rows that are there.
     pub replaces: bool,
+    /// It takes up the source as it is: no version of it can be parted from those before.
+    pub whole: bool,
+}
+
+impl Start {
+    /// Whether what is read for the first time could come in parts.
+    pub fn may_be_parted(&self, flow: &SilverSpec, options: &Options) -> bool {
+        let is_first = self.position.is_none() && first_version(flow, options) == 0;
+        is_first && (options.source_versions_max.is_some() || self.quarantined.is_some())
+    }
 }
 
 /// The versions that a commit takes up.
@@ -68,6 +79,11 @@ impl Reach {
             return Some(Self { from, to, until: to });
         }
         let begin = goal.empty_to.map_or(first, |empty| first.max(empty + 1));
+        if start.whole {
+            // The same: what came since then is for the next commit.
+            let seen = start.quarantined.filter(|seen| goal.empty_to.is_none_or(|empty| *seen > empty));
+            return Some(Self { from, to: seen.map_or(until, |seen| until.min(seen)), until });
+        }
         let most = options.source_versions_max.filter(|_| !start.replaces);
         let to = most.map_or(until, |most| until.min(begin + most.max(1) - 1));
         Some(Self { from, to, until })
@@ -80,8 +96,7 @@ impl Reach {
         match seen {
             None => vec![Range { from, to, sets_aside: true }],
             Some(seen) if seen == to => vec![Range { from, to, sets_aside: false }],
-            // What is there is read as one: no version of it can be parted from those before.
-            Some(_) if flow.once => vec![Range { from, to, sets_aside: true }],
+            Some(_) if flow.once || start.whole => vec![Range { from, to, sets_aside: true }],
             Some(seen) => vec![Range { from, to: seen, sets_aside: false }, Range { from: Some(seen), to, sets_aside: true }],
         }
     }
@@ -126,6 +141,33 @@ mod tests {
         assert_eq!(reach(true, Start::default(), Some(2), 3, None), Some((None, 9, 9)));
         let died = Start { quarantined: Some(4), ..Start::default() };
         assert_eq!(reach(true, died, None, 0, None), Some((None, 4, 4)), "once more over the same rows");
+    }
+
+    #[test]
+    fn the_first_reading_of_rows_that_changed_is_of_all_of_them_at_once() {
+        let whole = Start { whole: true, ..Start::default() };
+        assert_eq!(reach(false, whole, Some(2), 0, None), Some((None, 9, 9)));
+        let died = Start { quarantined: Some(4), ..whole };
+        assert_eq!(
+            reach(false, died, Some(2), 0, None),
+            Some((None, 4, 9)),
+            "as if it had not died; what came since is for the next commit"
+        );
+        assert_eq!(reach(false, died, None, 0, Some(4)), Some((None, 9, 9)), "versions without rows are not read again and again");
+        let ranges = Reach { from: None, to: 9, until: 9 }.ranges(&flow(false), died);
+        assert_eq!(ranges.iter().map(|range| (range.from, range.to, range.sets_aside)).collect::<Vec<_>>(), [(None, 9, true)]);
+
+        let capped = Options { source_versions_max: Some(1), ..Options::default() };
+        let later = Options { starting_version: 3, ..capped.clone() };
+        for (start, options, expected) in [
+            (Start::default(), &capped, true),
+            (Start::default(), &Options::default(), false),
+            (died, &Options::default(), true),
+            (at(5), &capped, false),
+            (Start::default(), &later, false),
+        ] {
+            assert_eq!(start.may_be_parted(&flow(false), options), expected, "{start:?}");
+        }
     }
 
     #[test]

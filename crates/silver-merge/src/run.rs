@@ -286,7 +286,8 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     }
     goal.until.get_or_insert(spec.stream.until().map_or(latest, |until| until.min(latest)));
     let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
-    let start = Start { position, quarantined, replaces };
+    let mut start = Start { position, quarantined, replaces, whole: false };
+    start.whole = start.may_be_parted(spec, options) && source.is_first_read_whole(goal.until.unwrap_or(latest)).await?;
     let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {
         run.ensure_carried_out(Some(source.table), attempt.existing.as_ref()).await?;
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));

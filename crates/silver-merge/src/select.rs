@@ -135,7 +135,11 @@ impl Selection {
         let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
         let mut state = session.state();
         state.execution_props_mut().query_execution_start_time = Some(options.as_of.unwrap_or_else(|| lake.clock().now()));
-        Self::of_plan(spec, source, own, plan, state, slot, joins || options.build.is_some())
+        let lookups = lookups.iter().map(Table::schema);
+        let may_star = options.build.is_some() || spec.select.as_ref().is_some_and(|select| select.contains('*'));
+        let hidden: BTreeSet<String> =
+            if may_star { lookups.chain([source.schema()]).flat_map(|schema| hidden(&schema)).collect() } else { BTreeSet::new() };
+        Self::of_plan(spec, source, own, plan, state, slot, (joins || options.build.is_some(), hidden))
     }
 
     fn of_plan(
@@ -145,11 +149,12 @@ impl Selection {
         plan: LogicalPlan,
         state: SessionState,
         slot: Arc<Slot>,
-        joins: bool,
+        (joins, hidden): (bool, BTreeSet<String>),
     ) -> Result<Self> {
         let in_select = |error| Error::Sql { table: spec.table.clone(), clause: "select".to_owned(), source: Box::new(error) };
         let origins = origins(&plan).map_err(in_select)?;
-        let outputs = outputs(&plan, source, spec.select.is_some() || joins);
+        let mut outputs = outputs(&plan, source, spec.select.is_some() || joins);
+        outputs.retain(|at| !hidden.contains(plan.schema().field(*at).name()));
         let scope = Scope::new(&plan, &outputs, &origins).map_err(in_select)?;
         let chosen = choose(spec, source, &plan, &outputs)?;
         let mut columns = Vec::with_capacity(chosen.len());
@@ -287,6 +292,11 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
     let is_technical = |at: &usize| technical.contains(&fields[*at].name().as_str());
     let starred = may_star && technical.len() > 1 && outputs.iter().filter(|at| is_technical(at)).count() == technical.len();
     outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()
+}
+
+/// Columns of the engine, which a star brings along from tables whose rows change; without one, who names them is told that they are kept.
+fn hidden(schema: &Schema) -> Vec<String> {
+    schema.fields().iter().map(|field| field.name()).filter(|name| name.starts_with("__")).cloned().collect()
 }
 
 /// The outputs that the spec's column selection keeps. It may leave out what the source has and no table is meant to hold.

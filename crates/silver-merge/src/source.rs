@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::{Appended, Result as LakeResult, Table};
-use tributary_specs::{Decode, FILE_COLUMNS, SilverSpec, StreamRead, TableName};
+use tributary_specs::{Decode, FILE_COLUMNS, MergePolicy, SilverSpec, StreamRead, TableName};
 
 use crate::error::{Error, Result};
 
@@ -39,15 +39,19 @@ pub(crate) struct Source {
     passed_over: Arc<Mutex<BTreeMap<u64, u64>>>,
 }
 
-/// Which rows of a source that is read by its appends are read.
+/// Which rows of a source are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// Those of commits that only add some; another commit is an error.
+    /// At first those there are, then those of commits that only add some; another commit is an error.
     Appends,
-    /// Those of commits that only add some; others are passed over.
+    /// At first those there are, then those of commits that only add some; others are passed over.
     AppendsAlone,
     /// Those there are.
     Live,
+    /// Every change.
+    Changes,
+    /// At first those there are, then every change.
+    LiveThenChanges,
 }
 
 /// The first version above one; none = the first of all.
@@ -63,7 +67,8 @@ pub(crate) fn has_row_changes(table: &Table) -> bool {
 impl Source {
     /// How a flow reads `table`.
     pub fn new(table: Table, flow: &SilverSpec) -> Self {
-        let by_appends = flow.once || flow.stream == StreamRead::SkipChangeCommits;
+        let only_adds = flow.policy == MergePolicy::Append;
+        let by_appends = flow.once || only_adds || flow.stream == StreamRead::SkipChangeCommits;
         let delivery = if flow.stream.is_change_feed() || (!by_appends && has_row_changes(&table)) {
             Delivery::Feed
         } else if has_column(&table, "_op") && has_column(&table, "_position") {
@@ -74,6 +79,8 @@ impl Source {
         let extent = match (flow.once, flow.stream) {
             (true, _) => Extent::Live,
             (false, StreamRead::SkipChangeCommits) => Extent::AppendsAlone,
+            (false, StreamRead::ChangeFeed) if only_adds => Extent::LiveThenChanges,
+            (false, _) if delivery == Delivery::Feed => Extent::Changes,
             (false, StreamRead::Auto | StreamRead::ChangeFeed | StreamRead::Changes { .. }) => Extent::Appends,
         };
         Self { table, delivery, extent, passed_over: Arc::default() }
@@ -82,7 +89,7 @@ impl Source {
     /// The same source, read past commits that updated or deleted rows where it is read by its appends.
     #[must_use]
     pub fn passing_over_changes(mut self, passes_over: bool) -> Self {
-        if passes_over && self.delivery != Delivery::Feed && self.extent == Extent::Appends {
+        if passes_over && self.extent == Extent::Appends {
             self.extent = Extent::AppendsAlone;
         }
         self
@@ -140,14 +147,15 @@ impl Source {
     /// When a version of the range can no longer be read, or removed rows of a source that is read by its appends.
     pub async fn rows(&self, of: &TableName, from: Option<u64>, to: u64) -> Result<SendableRecordBatchStream> {
         let stream = match (self.delivery, self.extent) {
+            (Delivery::Feed, Extent::LiveThenChanges) if from.is_none() => self.table.rows_as_inserts(to).await,
             (Delivery::Feed, _) => self.table.changes(first_after(from), to).await,
-            (Delivery::Changes | Delivery::Rows, Extent::Live) => self.table.live_rows(to).await,
-            (Delivery::Changes | Delivery::Rows, Extent::Appends) => match self.table.appended(from, to).await {
+            (_, Extent::Live) => self.table.live_rows(to).await,
+            (_, Extent::AppendsAlone) if from.is_some() => self.appends_alone(from, to).await,
+            _ => match self.table.appended(from, to).await {
                 // What is read for the first time is read as it is.
                 Err(tributary_lake::Error::NotAppendOnly { .. }) if from.is_none() => self.table.live_rows(to).await,
                 read => read,
             },
-            (Delivery::Changes | Delivery::Rows, Extent::AppendsAlone) => self.appends_alone(from, to).await,
         };
         stream.map_err(|source| match source {
             tributary_lake::Error::NotAppendOnly { version, .. } => {
@@ -169,18 +177,34 @@ impl Source {
         self.passed_over.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }
 
+    /// Whether the first reading of the versions to `to` must be of them all at once: read in parts, it would come upon changes of rows
+    /// that a reading of the table as it is never sees.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn is_first_read_whole(&self, to: u64) -> Result<bool> {
+        match self.extent {
+            Extent::LiveThenChanges => Ok(true),
+            Extent::Live | Extent::Changes => Ok(false),
+            Extent::Appends | Extent::AppendsAlone => match self.table.added(None, to).await {
+                Err(tributary_lake::Error::NotAppendOnly { .. }) => Ok(true),
+                added => added.map(|_| false).map_err(|source| Error::lake("read the history of", self.name(), source)),
+            },
+        }
+    }
+
     /// Why a table that is built anew from this source may come to hold less than was read of it before, if it may.
     ///
     /// # Errors
     /// Store errors.
     pub async fn shortened(&self, to: u64) -> Result<Option<String>> {
         let fail = |source| Error::lake("read the history of", self.name(), source);
-        if self.extent == Extent::Live || (self.delivery != Delivery::Feed && self.extent == Extent::AppendsAlone) {
+        if self.extent == Extent::Live {
             return Ok(None);
         }
         let reaches_back = self.table.reaches_back().await.map_err(fail)?;
         let cut = || "no longer has its first versions in its log".to_owned();
-        if self.delivery == Delivery::Feed {
+        if self.delivery == Delivery::Feed && self.extent != Extent::LiveThenChanges {
             return Ok((!reaches_back).then(cut));
         }
         let mut from = None;

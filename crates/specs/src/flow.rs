@@ -37,13 +37,13 @@ pub struct Flow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamRead {
-    /// A table of ours whose rows change by its change feed, any other by its appends; a commit that updates or deletes rows of one
-    /// that is read by its appends stops the flow.
+    /// By its appends; a commit that updates or deletes rows stops the flow. Into a table with keys, a table of ours whose rows change
+    /// by its change feed.
     #[default]
     Auto,
     /// By its appends; commits that update or delete rows are passed over and counted.
     SkipChangeCommits,
-    /// By its change feed. Where rows are only added, each change is a row.
+    /// By its change feed. Where rows are only added, the rows that are there come first, as inserts, and then each change is a row.
     ChangeFeed,
     /// By its change feed, from a version on.
     Changes {

@@ -11,6 +11,7 @@ mod declarations;
 mod field_apply_changes;
 mod field_debezium;
 mod field_merge;
+mod first_read;
 mod flows;
 mod lost;
 mod model_laws;
