@@ -361,7 +361,7 @@ settings! {
         value_name: "URL",
         standard_variables: &["OPENLINEAGE_URL"],
         group: Group::Output,
-        programs: Program::TELLS,
+        programs: Program::MOVES,
     }
 
     /// Token that `openlineage_url` asks for.
@@ -373,7 +373,7 @@ settings! {
         secret: true,
         standard_variables: &["OPENLINEAGE_API_KEY"],
         group: Group::Output,
-        programs: Program::TELLS,
+        programs: Program::MOVES,
     }
 
     /// Write the same events to this file, a JSON object a line, behind those that it has.
@@ -381,7 +381,7 @@ settings! {
         example: "lineage.jsonl",
         value_name: "FILE",
         group: Group::Output,
-        programs: Program::TELLS,
+        programs: Program::MOVES,
     }
 
     /// Namespace under which the jobs of OpenLineage events are known.
@@ -390,7 +390,7 @@ settings! {
         value_name: "NAME",
         standard_variables: &["OPENLINEAGE_NAMESPACE"],
         group: Group::Output,
-        programs: Program::TELLS,
+        programs: Program::MOVES,
     }
 
     /// How a run says what it does: auto is progress bars on a terminal and JSON lines otherwise.

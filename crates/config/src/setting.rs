@@ -203,9 +203,7 @@ impl Program {
     ];
     /// Those that run one pipeline.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
-    /// Those that tell of lineage.
-    pub(crate) const TELLS: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze, Self::Silver, Self::Gold];
-    /// Those that move data.
+    /// Those that move data, and tell of its lineage.
     pub(crate) const MOVES: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that run feeds.
     pub(crate) const FEEDS: &'static [Self] = &[Self::Run, Self::Job, Self::Bronze];
