@@ -3,13 +3,14 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit};
 
-use crate::{Error, KeySet};
+use crate::{Error, KeyProbe, KeySet};
 
 /// So few keys of one column are listed, which the engine finds files, row groups and pages by.
 const LISTED_MAX: usize = 32;
@@ -42,8 +43,8 @@ impl Keys {
         if names == self.set.names() { Ok(self.clone()) } else { Self::new(names, self.columns.clone()) }
     }
 
-    /// The key columns of the rows that the keys were made of.
-    pub fn columns(&self) -> &[ArrayRef] {
+    /// The values of the rows that the keys were made of, column by column.
+    pub fn values(&self) -> &[ArrayRef] {
         &self.columns
     }
 
@@ -79,6 +80,21 @@ impl Keys {
             None => lit(false),
         };
         Ok(if range.nulls { within.or(expression.clone().is_null()) } else { within })
+    }
+}
+
+/// Looks for rows that have one of the keys.
+impl KeyProbe for Keys {
+    fn columns(&self) -> &[String] {
+        self.set.names()
+    }
+
+    fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
+        self.set.rows_among(keys.columns())
+    }
+
+    fn keys(&self) -> Option<&KeySet> {
+        Some(&self.set)
     }
 }
 

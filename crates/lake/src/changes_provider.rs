@@ -5,13 +5,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::TryStreamExt;
 
-use crate::{Result, Table};
+use crate::{Result, Table, read_files};
 
 impl Table {
     /// The rows of [`Self::changes`] as a table of queries; the feed is read when one runs.
@@ -40,7 +39,7 @@ impl PartitionStream for Changes {
 
     fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let (table, from, to) = (self.table.clone(), self.from, self.to);
-        let stream = async move { table.changes(from, to).await.map_err(|error| DataFusionError::External(Box::new(error))) };
+        let stream = async move { table.changes(from, to).await.map_err(read_files::external) };
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), futures::stream::once(stream).try_flatten()))
     }
 }

@@ -1,4 +1,4 @@
-//! A snapshot as a table of the query engine, whose rows are looked up where a plan wants those of some keys alone ([`Keys`]).
+//! A snapshot as a table of the query engine, whose rows are looked up where a plan wants those of some keys alone ([`crate::Keys`]).
 //!
 //! The Delta library opens every file whose statistics may hold a key, and reads all of its rows where the table has deletion vectors.
 //! Here files are looked into one after the other ([`KeySearch`]): key columns first, then rows at the places found. Where a file has
@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use async_trait::async_trait;
@@ -18,10 +18,10 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
-use crate::among::{Keys, keys_of};
-use crate::{KeyProbe, KeySearch, KeySet, Table, read_files};
+use crate::among::keys_of;
+use crate::{KeyProbe, KeySearch, Table, read_files};
 
 /// Files of which more than one row in so many is among the keys are not looked into.
 const SCATTERED: u64 = 5;
@@ -42,7 +42,7 @@ impl KeyedProvider {
 }
 
 impl Table {
-    /// As [`Self::provider`], with rows looked up where a plan wants those of [`Keys`] alone.
+    /// As [`Self::provider`], with rows looked up where a plan wants those of [`crate::Keys`] alone.
     ///
     /// # Errors
     /// As [`Self::provider`].
@@ -77,27 +77,39 @@ impl TableProvider for KeyedProvider {
             return self.scan.scan(session, projection, filters, limit).await;
         };
         let files = self.table.files().await.map_err(read_files::external)?;
-        let probe: Arc<dyn KeyProbe> = Arc::new(Probe(keys.named(names).map_err(read_files::external)?));
-        let search = Arc::new(KeySearch::new(&self.table, files));
-        let partition = LookedUp { search, probe, schema: Arc::clone(&schema), rows: Arc::clone(&self.rows) };
+        let of_table = self.table.schema();
+        let places = schema.fields().iter().map(|field| of_table.index_of(field.name())).collect::<Result<Vec<_>, ArrowError>>()?;
+        let partition = LookedUp {
+            search: Arc::new(KeySearch::new(&self.table, files)),
+            probe: Arc::new(keys.named(names).map_err(read_files::external)?),
+            columns: Arc::new(of_table.project(&places)?),
+            schema: Arc::clone(&schema),
+            rows: Arc::clone(&self.rows),
+        };
         Ok(Arc::new(StreamingTableExec::try_new(schema, vec![Arc::new(partition)], None, [], false, None)?))
     }
 
+    /// None is exact: a lookup asks for keys alone, and which filters come with them is not known here.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let mut supported = self.scan.supports_filters_pushdown(filters)?;
-        for (filter, supported) in filters.iter().zip(&mut supported) {
-            if keys_of(filter).is_some() {
-                *supported = TableProviderFilterPushDown::Inexact;
-            }
-        }
-        Ok(supported)
+        use TableProviderFilterPushDown::{Exact, Inexact, Unsupported};
+        let by_scan = self.scan.supports_filters_pushdown(filters)?;
+        let supported = filters.iter().zip(by_scan).map(|(filter, by_scan)| match by_scan {
+            Exact | Inexact => Inexact,
+            Unsupported if keys_of(filter).is_some() => Inexact,
+            Unsupported => Unsupported,
+        });
+        Ok(supported.collect())
     }
 }
 
-#[derive(Debug)]
+/// Rows of the keys, file after file.
+#[derive(Debug, Clone)]
 struct LookedUp {
     search: Arc<KeySearch>,
     probe: Arc<dyn KeyProbe>,
+    /// What is read, as the table has it.
+    columns: SchemaRef,
+    /// The same, as an ordinary scan gives it.
     schema: SchemaRef,
     rows: Arc<AtomicU64>,
 }
@@ -108,14 +120,7 @@ impl PartitionStream for LookedUp {
     }
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let walk = Walk {
-            search: Arc::clone(&self.search),
-            probe: Arc::clone(&self.probe),
-            schema: Arc::clone(&self.schema),
-            rows: Arc::clone(&self.rows),
-            next: 0,
-            whole: false,
-        };
+        let walk = Walk { of: self.clone(), next: 0, whole: false };
         let batches =
             stream::try_unfold(walk, |mut walk| async move { Ok::<_, DataFusionError>(walk.file().await?.map(|file| (file, walk))) })
                 .try_flatten();
@@ -125,10 +130,7 @@ impl PartitionStream for LookedUp {
 
 /// On its way through the files.
 struct Walk {
-    search: Arc<KeySearch>,
-    probe: Arc<dyn KeyProbe>,
-    schema: SchemaRef,
-    rows: Arc<AtomicU64>,
+    of: LookedUp,
     next: usize,
     /// Whether files are read whole from here on.
     whole: bool,
@@ -136,51 +138,23 @@ struct Walk {
 
 impl Walk {
     /// The rows of the next file.
-    async fn file(&mut self) -> Result<Option<SendableRecordBatchStream>> {
-        let Some(file) = self.search.files().get(self.next) else { return Ok(None) };
+    async fn file(&mut self) -> Result<Option<BoxStream<'static, Result<RecordBatch>>>> {
+        let LookedUp { search, probe, columns, schema, rows } = &self.of;
+        let Some(file) = search.files().get(self.next) else { return Ok(None) };
         let number = self.next;
         self.next += 1;
-        let names: Vec<String> = self.schema.fields().iter().map(|field| field.name().clone()).collect();
-        let (schema, rows) = (Arc::clone(&self.schema), Arc::clone(&self.rows));
+        let (schema, rows) = (Arc::clone(schema), Arc::clone(rows));
         let told = move |batch: Result<RecordBatch>| {
             let batch = batch?;
             rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-            Ok(as_scanned(&batch, &schema)?)
+            Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
         };
-        let batches = if self.whole {
-            self.search.table().read_file(file, Some(&names)).await.map_err(read_files::external)?.map(told).boxed()
-        } else {
-            let table = self.search.table().schema();
-            let places = names.iter().map(|name| table.index_of(name)).collect::<Result<Vec<_>, ArrowError>>()?;
-            let wanted = Arc::new(table.project(&places)?);
-            let found = self.search.find_columns([number], &self.probe, &wanted).await.map_err(read_files::external)?;
-            self.whole = found.rows.num_rows() as u64 * SCATTERED > file.live_rows().unwrap_or(u64::MAX);
-            stream::iter([told(Ok(found.rows))]).boxed()
-        };
-        Ok(Some(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))))
-    }
-}
-
-/// Rows as an ordinary scan would have given them.
-fn as_scanned(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)
-}
-
-/// Rows that have one of the keys.
-#[derive(Debug)]
-struct Probe(Keys);
-
-impl KeyProbe for Probe {
-    fn columns(&self) -> &[String] {
-        self.0.set().names()
-    }
-
-    fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
-        self.0.set().rows_among(keys.columns())
-    }
-
-    fn keys(&self) -> Option<&KeySet> {
-        Some(self.0.set())
+        if self.whole {
+            let names: Vec<String> = columns.fields().iter().map(|field| field.name().clone()).collect();
+            return Ok(Some(search.table().read_file(file, Some(&names)).await.map_err(read_files::external)?.map(told).boxed()));
+        }
+        let found = search.find_columns([number], probe, columns).await.map_err(read_files::external)?;
+        self.whole = found.rows.num_rows() as u64 * SCATTERED > file.live_rows().unwrap_or(u64::MAX);
+        Ok(Some(stream::iter([told(Ok(found.rows))]).boxed()))
     }
 }

@@ -18,7 +18,7 @@ use tributary_lake::{KeyProbe, KeySearch, Keys, ReadOptions};
 use super::changed::Changes;
 use super::replace::difference;
 use super::rows::column;
-use super::run::{Followed, Follower, NAMING_MAX, Naming, Probe, as_view};
+use super::run::{Followed, Follower, NAMING_MAX, Naming, as_view};
 use super::shape::{Moved, Places, naming_columns};
 use super::{Stop, normal};
 use crate::query::{Joins, plan_rows};
@@ -75,7 +75,7 @@ impl Follower<'_> {
         };
         let new = self.new_rows(&changes, &query, &naming, &mut Followed::default()).await?;
         let search = KeySearch::new(self.view, self.view.files().await?);
-        let probe: Arc<dyn KeyProbe> = Arc::new(Probe(naming.keys.clone()));
+        let probe: Arc<dyn KeyProbe> = Arc::new(naming.keys.clone());
         let old = self.found(&search, &probe).await?.rows;
         let differing = match new.first() {
             Some(first) => differing(&old, &as_view(&old, &concat_batches(&first.schema(), &new)?)?)?,

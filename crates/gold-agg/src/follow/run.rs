@@ -10,7 +10,7 @@ use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{
-    ChangeFile, DataFile, Found, KeyProbe, KeySearch, KeySet, Keys, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
+    ChangeFile, DataFile, Found, KeyProbe, KeySearch, Keys, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
 };
 use tributary_specs::GoldSpec;
 
@@ -140,7 +140,7 @@ impl Follower<'_> {
         }
         let chosen = chosen(&all)?;
         let names: Vec<String> = chosen.iter().map(|at| pairs[*at].1.clone()).collect();
-        let keys = Keys::new(names, chosen.iter().map(|at| ArrayRef::clone(&all.columns()[*at])).collect())?;
+        let keys = Keys::new(names, chosen.iter().map(|at| ArrayRef::clone(&all.values()[*at])).collect())?;
         Ok(Some(Naming { keys, places: chosen.iter().map(|at| candidates[*at]).collect() }))
     }
 
@@ -171,7 +171,7 @@ impl Follower<'_> {
     /// Puts new rows in the place of old ones.
     async fn write(&self, keys: &Keys, new: Vec<RecordBatch>, followed: &mut Followed) -> Result<(), Stop> {
         let search = KeySearch::new(self.view, self.view.files().await?);
-        let probe: Arc<dyn KeyProbe> = Arc::new(Probe(keys.clone()));
+        let probe: Arc<dyn KeyProbe> = Arc::new(keys.clone());
         let old = self.found(&search, &probe).await?;
         let columns: Vec<String> = match new.first() {
             Some(batch) => batch.schema().fields().iter().map(|field| field.name().clone()).collect(),
@@ -274,11 +274,11 @@ fn refusal(spec: &GoldSpec) -> Option<String> {
 /// The columns to name rows by, those with most different values first, as many as tell the most rows apart.
 fn chosen(keys: &Keys) -> Result<Vec<usize>, ArrowError> {
     let fields: Vec<Field> =
-        keys.columns().iter().enumerate().map(|(at, column)| Field::new(at.to_string(), column.data_type().clone(), true)).collect();
-    let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), keys.columns().to_vec())?;
+        keys.values().iter().enumerate().map(|(at, column)| Field::new(at.to_string(), column.data_type().clone(), true)).collect();
+    let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), keys.values().to_vec())?;
     let rows = std::slice::from_ref(&rows);
     let mut by_values = Vec::new();
-    for at in 0..keys.columns().len() {
+    for at in 0..keys.values().len() {
         by_values.push((distinct(rows, &[at])?, at));
     }
     by_values.sort_by_key(|(values, at)| (std::cmp::Reverse(*values), *at));
@@ -314,22 +314,4 @@ fn worded(rows: &RecordBatch, change: &str) -> Result<RecordBatch, ArrowError> {
     let mut columns = rows.columns().to_vec();
     columns.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])) as ArrayRef);
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-}
-
-/// Looks for rows of the view by their naming values.
-#[derive(Debug)]
-pub(super) struct Probe(pub Keys);
-
-impl KeyProbe for Probe {
-    fn columns(&self) -> &[String] {
-        self.0.set().names()
-    }
-
-    fn hits(&self, keys: &RecordBatch) -> Result<Vec<u32>, ArrowError> {
-        self.0.set().rows_among(keys.columns())
-    }
-
-    fn keys(&self) -> Option<&KeySet> {
-        Some(self.0.set())
-    }
 }

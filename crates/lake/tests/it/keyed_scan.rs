@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
-use datafusion::prelude::col;
+use datafusion::prelude::{col, lit};
 use object_store::memory::InMemory;
 use tributary_lake::{Commit, CommitOutcome, DELETION_VECTORS_ON, KeySearch, Keys, Operation, Reads, RowMarks, Table};
 use tributary_specs::TableSpec;
@@ -51,5 +51,20 @@ async fn rows_of_keys_are_those_that_a_scan_would_leave_and_few_others_are_read(
         assert_eq!(found, expected, "{wanted:?}");
         assert!(provider.rows_looked_up() <= read_most, "{} rows read for {wanted:?}", provider.rows_looked_up());
     }
+    Ok(())
+}
+
+/// The engine is not told that conditions on partitions are met, which a lookup does not look at.
+#[tokio::test]
+async fn rows_of_keys_in_other_partitions_than_those_asked_for_are_left_out() -> Result<()> {
+    let lake = lake_over(Arc::new(InMemory::new()), Controls::none());
+    let mut table = lake.create(&TableSpec { partition_by: vec!["batch".to_owned()], ..spec() }).await?;
+    for batch in [1, 2] {
+        let adds = file_of(&table, &[7, 8], batch).await?;
+        table = commit(&table, Commit { adds, ..Commit::default() }).await?;
+    }
+    let rows = lake.session().read_table(table.keyed_provider().await?)?;
+    let rows = rows.filter(keys(&[Some(7)]).condition(&[col("n")])?)?.filter(col("batch").eq(lit(2_i64)))?;
+    assert_eq!(rows.count().await?, 1);
     Ok(())
 }
