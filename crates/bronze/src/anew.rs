@@ -37,7 +37,7 @@ pub(crate) struct Anew {
 impl Anew {
     pub(crate) fn of(feed: &SourceFeed, table: &Table, before: Ledger) -> Result<Self> {
         let declared = TableLayout { partition_by: feed.partition_by.clone(), cluster_by: feed.cluster_by.clone() };
-        Ok(Self { columns: columns(feed, table.columns())?, before, lies: (declared != table.lies()).then_some(declared) })
+        Ok(Self { columns: columns(feed, table.columns())?, before, lies: table.lies_otherwise(declared) })
     }
 
     /// What of the table's files no file that was read holds.

@@ -38,7 +38,7 @@ pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, 
     if anew {
         let changes_columns = table.columns() != wanted;
         let declared = TableLayout { partition_by: spec.partition_by.clone(), cluster_by: spec.cluster_by.clone() };
-        let lies = (declared != table.lies()).then_some(declared);
+        let lies = table.lies_otherwise(declared);
         return Ok(Target { table, columns: wanted, changes_columns, lies });
     }
     let columns = plan::merge_columns(table.columns(), &wanted)

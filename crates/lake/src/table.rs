@@ -377,6 +377,11 @@ impl Table {
         TableLayout { partition_by: self.partition_columns().to_vec(), cluster_by: self.cluster_columns().to_vec() }
     }
 
+    /// How the table is to lie once it is built anew, where it lies otherwise now.
+    pub fn lies_otherwise(&self, declared: TableLayout) -> Option<TableLayout> {
+        (declared != self.lies()).then_some(declared)
+    }
+
     /// Columns that a table which lies so is partitioned, clustered or checked by, as far as they are named.
     pub(crate) fn bound_columns(&self, lies: &TableLayout) -> Vec<String> {
         let named = |column: &&Column| self.checks().iter().any(|check| check.expression.contains(&column.name));

@@ -12,8 +12,7 @@ use crate::target::Target;
 
 /// How a table is to lie, where that is otherwise than it does.
 pub(crate) fn layout(spec: &SilverSpec, table: &Table) -> Option<TableLayout> {
-    let declared = TableLayout { partition_by: spec.partition_by.clone(), cluster_by: spec.cluster_by.clone() };
-    (declared != table.lies()).then_some(declared)
+    table.lies_otherwise(TableLayout { partition_by: spec.partition_by.clone(), cluster_by: spec.cluster_by.clone() })
 }
 
 /// `commit` as the one that makes its rows the only ones, in place of the live `files`.
