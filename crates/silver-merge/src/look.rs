@@ -1,7 +1,7 @@
 //! Looks, without writing, at how far each flow of a dataset has read.
 
 use tributary_lake::{Lake, Table};
-use tributary_specs::{SilverSpec, StreamRead, TableName};
+use tributary_specs::{SilverSpec, TableName};
 
 use crate::error::{Error, Result};
 use crate::flow::{Positions, Whereabouts, take_over};
@@ -33,10 +33,7 @@ pub async fn look(lake: &Lake, spec: &SilverSpec, table: Option<&Table>) -> Resu
         let Some(source) = flow.sources.first() else { continue };
         let whereabouts = Whereabouts::of(&flow, source, &positions, lake.options());
         let position = whereabouts.position().and_then(|position| u64::try_from(position).ok());
-        let before_first = match flow.stream {
-            StreamRead::Changes { from, .. } => from.checked_sub(1),
-            StreamRead::Auto | StreamRead::SkipChangeCommits | StreamRead::ChangeFeed => None,
-        };
+        let before_first = flow.stream.first().and_then(|first| first.checked_sub(1));
         let (flow, done) = (flow.flow_name().to_owned(), flow.once && position.is_some());
         looks.push(FlowLook { flow, source: source.clone(), reached: position.or(before_first), done });
     }

@@ -6,7 +6,7 @@
 //! - What quarantine has of a commit that did not come is not set aside again. Of a flow that begins anew everything is: its rules may
 //!   be others than those by which quarantine was filled.
 
-use tributary_specs::{SilverSpec, StreamRead};
+use tributary_specs::SilverSpec;
 
 use crate::intake::Range;
 use crate::options::Options;
@@ -14,10 +14,7 @@ use crate::source::first_after;
 
 /// The version from which a flow reads its source while it has no position.
 pub(crate) fn first_version(flow: &SilverSpec, options: &Options) -> u64 {
-    match flow.stream {
-        StreamRead::Changes { from, .. } => from,
-        StreamRead::Auto | StreamRead::SkipChangeCommits | StreamRead::ChangeFeed => options.starting_version,
-    }
+    flow.stream.first().unwrap_or(options.starting_version)
 }
 
 /// How far a run goes.

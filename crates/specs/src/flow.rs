@@ -61,6 +61,14 @@ impl StreamRead {
         matches!(self, Self::ChangeFeed | Self::Changes { .. })
     }
 
+    /// The version with which the stream begins, where it says so.
+    pub fn first(&self) -> Option<u64> {
+        match self {
+            Self::Changes { from, .. } => Some(*from),
+            Self::Auto | Self::SkipChangeCommits | Self::ChangeFeed => None,
+        }
+    }
+
     /// The version with which the stream ends, where it does.
     pub fn until(&self) -> Option<u64> {
         match self {
