@@ -1,4 +1,6 @@
-//! Strings as Spark writes them: both quotes, escapes by backslash, raw ones, quotes doubled.
+//! What strings hold, with parameters in them, and how they are written for whoever reads them next.
+
+use tributary_sql_dialect::escape;
 
 use crate::error::Error;
 use crate::parameters;
@@ -8,36 +10,6 @@ use crate::parameters;
 pub(crate) struct Quoted {
     pub(crate) quote: char,
     pub(crate) raw: bool,
-}
-
-/// Where the string ends whose body begins here: the byte of its closing quote.
-pub(crate) fn end(body: &str, quote: char, raw: bool) -> Option<usize> {
-    let bytes = body.as_bytes();
-    let quote = u8::try_from(quote).ok()?;
-    let mut at = 0;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if !raw => at += 2,
-            byte if byte == quote && !raw && bytes.get(at + 1) == Some(&quote) => at += 2,
-            byte if byte == quote => return Some(at),
-            _ => at += 1,
-        }
-    }
-    None
-}
-
-/// Where the name in back-quotes ends whose body begins here.
-pub(crate) fn end_of_name(body: &str) -> Option<usize> {
-    let bytes = body.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], bytes.get(at + 1)) {
-            (b'`', Some(b'`')) => at += 2,
-            (b'`', _) => return Some(at),
-            _ => at += 1,
-        }
-    }
-    None
 }
 
 /// What a string holds, its parameters put in; and what is wrong with these, at the byte of the body.
@@ -58,39 +30,16 @@ pub(crate) fn value<'p>(body: &str, quoted: Quoted, parameter: impl Fn(&str) -> 
             value.push_str(&text);
             rest = &rest[1 + length..];
         } else {
-            let doubled = next == quoted.quote && !quoted.raw;
-            value.push(next);
-            rest = &rest[next.len_utf8() * (1 + usize::from(doubled))..];
+            rest = &rest[next.len_utf8()..];
+            let doubled = rest.strip_prefix(quoted.quote).filter(|_| next == quoted.quote);
+            // two of them end one raw string and begin another, which is joined to it
+            if doubled.is_none() || !quoted.raw {
+                value.push(next);
+            }
+            rest = doubled.unwrap_or(rest);
         }
     }
     (value, mistakes)
-}
-
-/// What follows a backslash: its meaning and its length.
-fn escape(after: &str) -> (String, usize) {
-    let digits = |from: usize, count: usize, radix: u32| {
-        let text = after.get(from..from + count)?;
-        let all = text.chars().all(|c| c.is_digit(radix));
-        let number = all.then(|| u32::from_str_radix(text, radix).ok()).flatten()?;
-        Some((char::from_u32(number)?.to_string(), from + count))
-    };
-    let plain = |text: &str, length: usize| (text.to_owned(), length);
-    match after.chars().next() {
-        None => plain("\\", 0),
-        Some('n') => plain("\n", 1),
-        Some('t') => plain("\t", 1),
-        Some('r') => plain("\r", 1),
-        Some('b') => plain("\u{8}", 1),
-        Some('Z') => plain("\u{1a}", 1),
-        // Patterns of LIKE keep their backslash.
-        Some('%') => plain("\\%", 1),
-        Some('_') => plain("\\_", 1),
-        Some('u') => digits(1, 4, 16).unwrap_or_else(|| plain("u", 1)),
-        Some('U') => digits(1, 8, 16).unwrap_or_else(|| plain("U", 1)),
-        Some('0') => digits(0, 3, 8).unwrap_or_else(|| plain("\0", 1)),
-        Some('1') => digits(0, 3, 8).unwrap_or_else(|| plain("1", 1)),
-        Some(other) => (other.to_string(), other.len_utf8()),
-    }
 }
 
 /// A string in single quotes, whose only escapes are backslashes and quotes written twice. Whoever reads the text of a query reads
@@ -101,11 +50,13 @@ pub(crate) fn quoted(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tributary_sql_dialect::closing_quote;
+
     use super::*;
 
     fn read(text: &str) -> String {
         let quote = text.chars().next().unwrap();
-        let end = end(&text[1..], quote, false).unwrap();
+        let end = closing_quote(&text[1..], quote, true).unwrap();
         assert_eq!(end + 2, text.len());
         value(&text[1..=end], Quoted { quote, raw: false }, |_| Ok("")).0
     }
@@ -122,8 +73,10 @@ mod tests {
 
     #[test]
     fn a_raw_string_keeps_its_backslashes() {
+        let raw = |body: &str| value(body, Quoted { quote: '\'', raw: true }, |_| Ok("")).0;
         let body = r"\d+\.csv";
-        assert_eq!(end(r"\d+\.csv'", '\'', true), Some(body.len()));
-        assert_eq!(value(body, Quoted { quote: '\'', raw: true }, |_| Ok("")).0, body);
+        assert_eq!(closing_quote(r"\d+\.csv'", '\'', false), Some(body.len()));
+        assert_eq!(raw(body), body);
+        assert_eq!(raw(r#"a\n''b"""#), r#"a\nb"""#);
     }
 }

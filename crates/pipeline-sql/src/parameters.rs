@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tributary_fault::nearest;
+use tributary_sql_dialect::closing_quote;
 
 use crate::error::Error;
 use crate::literal;
@@ -103,7 +104,7 @@ pub(crate) fn fit_for_code(value: &str) -> Result<String, &'static str> {
     let quoted_whole = ['\'', '"'].into_iter().any(|quote| {
         trimmed
             .strip_prefix(quote)
-            .is_some_and(|body| literal::end(body, quote, false) == Some(body.len().saturating_sub(1)) && !body.is_empty())
+            .is_some_and(|body| closing_quote(body, quote, true) == Some(body.len().saturating_sub(1)) && !body.is_empty())
     });
     if quoted_whole {
         let quote = if trimmed.starts_with('"') { '"' } else { '\'' };

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 };
 use sqlparser::parser::{Parser, ParserError};
 use tributary_specs::{FILE_COLUMNS, Place};
-use tributary_sql_dialect::Spark;
+use tributary_sql_dialect::{Spark, readable};
 
 use crate::call::Call;
 use crate::cursor::Cursor;
@@ -187,7 +187,7 @@ pub(crate) fn unreadable(error: &ParserError, cursor: &Cursor, of: &str) -> (usi
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => located(text),
     };
     let at = location.and_then(|(line, column)| cursor.tokens.at_location(sqlparser::tokenizer::Location { line, column }));
-    let reason = reason
+    let reason = readable(&reason)
         .replace("found: EOF", &format!("found: {}", cursor.found_at(cursor.end)))
         .replace("Expected: ", "expected ")
         .replace(", found: ", ", found ");

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use tributary_sql_dialect::closing_quote;
+
 use crate::error::Error;
 use crate::literal::{self, Quoted};
 use crate::parameters::{self, Parameters};
@@ -192,7 +194,7 @@ impl<'a> Scanner<'a> {
     fn string(&mut self, statement: &mut Statement, parameters: &Parameters, quote: char, raw: bool) {
         let prefix = usize::from(raw);
         let body = &self.rest()[prefix + 1..];
-        let end = literal::end(body, quote, raw).filter(|end| !swallows_statements(&body[..*end]));
+        let end = closing_quote(body, quote, !raw).filter(|end| !swallows_statements(&body[..*end]));
         let Some(end) = end else { return self.unterminated(statement, "the string", if quote == '"' { "\"" } else { "'" }) };
         let written = &body[..end];
         let at = self.at;
@@ -214,7 +216,7 @@ impl<'a> Scanner<'a> {
     fn quoted_name(&mut self, statement: &mut Statement, parameters: &Parameters) {
         let body = &self.rest()[1..];
         let line = &body[..body.find('\n').unwrap_or(body.len())];
-        let Some(end) = literal::end_of_name(line) else { return self.unterminated(statement, "the name in back-quotes", "`") };
+        let Some(end) = closing_quote(line, '`', false) else { return self.unterminated(statement, "the name in back-quotes", "`") };
         let at = self.at;
         if line[..end].contains("${") {
             let (value, mistakes) = parameters.put_into(&line[..end], |value| Ok(value.replace('`', "``")));

@@ -1,7 +1,7 @@
 //! `table_changes('table', from[, to])`: the change feed of a table, from a version or an instant on.
 
-use sqlparser::tokenizer::Token;
 use tributary_specs::StreamRead;
+use tributary_sql_dialect::name_parts;
 
 use crate::call::{Call, Value};
 use crate::error::Error;
@@ -24,9 +24,8 @@ pub(crate) fn read(call: &Call, of: &str, report: &mut Report) -> Option<(Writte
     let is_point = |value: &Value| matches!(value, Value::Text(_)) || version(value).is_some();
     let given: Vec<&Value> = call.unnamed.iter().chain(&call.options).map(|argument| &argument.value).collect();
     let read = match given.as_slice() {
-        [Value::Text(name), from] if is_point(from) => name_of(name).map(|name| (name, Changes { from: (*from).clone(), to: None })),
-        [Value::Text(name), from, to] if is_point(from) && is_point(to) => {
-            name_of(name).map(|name| (name, Changes { from: (*from).clone(), to: Some((*to).clone()) }))
+        [Value::Text(name), from, to @ ..] if to.len() <= 1 && is_point(from) && to.iter().all(|to| is_point(to)) => {
+            name_of(name).map(|name| (name, Changes { from: (*from).clone(), to: to.first().map(|to| (*to).clone()) }))
         }
         _ => None,
     };
@@ -39,17 +38,8 @@ pub(crate) fn read(call: &Call, of: &str, report: &mut Report) -> Option<(Writte
 
 /// A name in a text, parts in back-quotes as they are.
 fn name_of(text: &str) -> Option<Written> {
-    let dialect = sqlparser::dialect::DatabricksDialect {};
-    let tokens = sqlparser::tokenizer::Tokenizer::new(&dialect, text).tokenize().ok()?;
-    let mut parts = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Word(word) if at % 2 == 0 => parts.push((word.value.clone(), word.quote_style.is_some())),
-            Token::Period if at % 2 == 1 => {}
-            _ => return None,
-        }
-    }
-    (!parts.is_empty() && tokens.len() % 2 == 1).then(|| Written::of(&parts))
+    let parts = name_parts(text)?.into_iter().map(|part| (part.value, part.quote_style.is_some()));
+    Some(Written::of(&parts.collect::<Vec<_>>()))
 }
 
 fn version(value: &Value) -> Option<u64> {

@@ -1,5 +1,9 @@
-//! Spark's dialect of SQL, as the parser takes it.
+//! Spark's dialect of SQL, as the parser takes it, and its strings, which the parser does not know.
 
+mod parsing;
 mod spark;
+mod strings;
 
+pub use parsing::{name_parts, readable};
 pub use spark::Spark;
+pub use strings::{closing_quote, escape};
