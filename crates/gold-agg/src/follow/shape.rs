@@ -7,18 +7,23 @@
 //!   columns of the fence.
 //! - What is not known here has no shape, with the reason: the view is refreshed in full.
 
+mod certainty;
+mod join;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tributary_lake::arrow::datatypes::{DataType, TimeUnit};
 use tributary_lake::datafusion::catalog::TableProvider;
+use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use tributary_lake::datafusion::common::{DFSchema, JoinType};
 use tributary_lake::datafusion::datasource::source_as_provider;
-use tributary_lake::datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
-use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
-use tributary_lake::datafusion::logical_expr::{Aggregate, Expr, Join, LogicalPlan, TableScan, Union, Window, WindowFrameUnits};
+use tributary_lake::datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, TableScan, Union, Window};
 
 use crate::query::Input;
+
+use certainty::Certainty;
+pub(crate) use join::{Conditions, told_conditions};
 
 /// Columns of a plan, by place.
 pub(crate) type Places = BTreeSet<usize>;
@@ -63,8 +68,8 @@ impl Moved<'_> {
     }
 }
 
-fn same_provider(provider: &std::sync::Arc<dyn TableProvider>, input: &Input) -> bool {
-    std::sync::Arc::as_ptr(provider).cast::<()>() == std::sync::Arc::as_ptr(input.provider()).cast::<()>()
+fn same_provider(provider: &Arc<dyn TableProvider>, input: &Input) -> bool {
+    Arc::as_ptr(provider).cast::<()>() == Arc::as_ptr(input.provider()).cast::<()>()
 }
 
 /// The shape of a plan, normalised as [`super::normal`] does it.
@@ -92,7 +97,7 @@ pub(crate) fn shape_of(plan: &LogicalPlan, moved: &Moved<'_>) -> Result<Shape, R
             child.rests_on(&used);
             child
         }
-        LogicalPlan::Join(join) => of_join(join, moved)?,
+        LogicalPlan::Join(join) => join::of_join(join, moved)?,
         LogicalPlan::Union(union) => of_union(union, moved)?,
         LogicalPlan::Aggregate(aggregate) => of_aggregate(plan, aggregate, moved)?,
         LogicalPlan::Window(window) => of_window(plan, window, moved)?,
@@ -187,107 +192,6 @@ impl Shape {
     }
 }
 
-/// Pairs of plain columns that a join compares: place left, place right.
-fn compared(join: &Join) -> Vec<(usize, usize)> {
-    let place =
-        |expression: &Expr, plan: &LogicalPlan| expression.try_as_col().and_then(|column| plan.schema().maybe_index_of_column(column));
-    join.on.iter().filter_map(|(left, right)| Some((place(left, &join.left)?, place(right, &join.right)?))).collect()
-}
-
-/// Conditions of a join that changed rows alone can tell; none of its conditions may be lost but these.
-pub(crate) struct Conditions {
-    pub on: Vec<(Expr, Expr)>,
-    pub filter: Option<Expr>,
-}
-
-/// The conditions of a join over columns that are told.
-///
-/// # Errors
-/// When it has conditions, and none of them is told.
-pub(crate) fn told_conditions(join: &Join, left: &Shape, right: &Shape) -> Result<Conditions, Reason> {
-    let (left_schema, right_schema) = (join.left.schema(), join.right.schema());
-    let mut on = Vec::new();
-    for (one, other) in &join.on {
-        let is_told = referenced(one, left_schema)?.is_subset(&left.told) && referenced(other, right_schema)?.is_subset(&right.told);
-        if is_told {
-            on.push((one.clone(), other.clone()));
-        }
-    }
-    if on.is_empty() && !join.on.is_empty() {
-        return Err("it joins by a column that is computed of whole groups".to_owned());
-    }
-    let both = left_schema.join(right_schema).map_err(|error| error.strip_backtrace())?;
-    let width = left_schema.fields().len();
-    let is_told = |place: &usize| match place.checked_sub(width) {
-        Some(place) => right.told.contains(&place),
-        None => left.told.contains(place),
-    };
-    let mut filter: Option<Expr> = None;
-    for condition in join.filter.iter().flat_map(split_conjunction) {
-        if referenced(condition, &both)?.iter().all(is_told) {
-            filter = Some(filter.map_or_else(|| condition.clone(), |filter| filter.and(condition.clone())));
-        }
-    }
-    Ok(Conditions { on, filter })
-}
-
-fn of_join(join: &Join, moved: &Moved<'_>) -> Result<Shape, Reason> {
-    if join.null_aware {
-        return Err("NOT IN looks at every row of its subquery; NOT EXISTS does not".to_owned());
-    }
-    let (mut left, mut right) = (shape_of(&join.left, moved)?, shape_of(&join.right, moved)?);
-    told_conditions(join, &left, &right)?;
-    let (left_schema, right_schema) = (join.left.schema(), join.right.schema());
-    for (one, other) in &join.on {
-        left.rests_on(&referenced(one, left_schema)?);
-        right.rests_on(&referenced(other, right_schema)?);
-    }
-    let width = left_schema.fields().len();
-    if let Some(filter) = &join.filter {
-        let both = left_schema.join(right_schema).map_err(|error| error.strip_backtrace())?;
-        let used = referenced(filter, &both)?;
-        left.rests_on(&used.iter().copied().filter(|place| *place < width).collect());
-        right.rests_on(&used.iter().filter_map(|place| place.checked_sub(width)).collect());
-    }
-    let pairs = compared(join);
-    let over = |fence: &Option<Places>, pairs: &[(usize, usize)]| -> Option<Places> {
-        fence.as_ref().map(|fence| pairs.iter().filter(|(from, _)| fence.contains(from)).map(|(_, to)| *to).collect())
-    };
-    let turned: Vec<(usize, usize)> = pairs.iter().map(|(left, right)| (*right, *left)).collect();
-    let left_of_right = over(&right.fence, &turned);
-    let right_of_left = over(&left.fence, &pairs);
-    match join.join_type {
-        JoinType::LeftSemi | JoinType::LeftAnti => {
-            left_of_right.into_iter().for_each(|fence| left.fence_in(fence));
-            return Ok(left);
-        }
-        JoinType::RightSemi | JoinType::RightAnti => {
-            right_of_left.into_iter().for_each(|fence| right.fence_in(fence));
-            return Ok(right);
-        }
-        JoinType::LeftMark | JoinType::RightMark => return Err("EXISTS or IN beside OR is not followed".to_owned()),
-        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => {}
-    }
-    let (pads_left, pads_right) =
-        (matches!(join.join_type, JoinType::Right | JoinType::Full), matches!(join.join_type, JoinType::Left | JoinType::Full));
-    let on_right = |places: Places| places.into_iter().map(|place| place + width).collect::<Places>();
-    let fence_of_left = left.fence.take().map(|fence| {
-        let own = if pads_left { Places::new() } else { fence };
-        let other = if pads_right { Places::new() } else { on_right(right_of_left.unwrap_or_default()) };
-        &own | &other
-    });
-    let fence_of_right = right.fence.take().map(|fence| {
-        let own = if pads_right { Places::new() } else { on_right(fence) };
-        let other = if pads_left { Places::new() } else { left_of_right.unwrap_or_default() };
-        &own | &other
-    });
-    let right = right.behind(width);
-    let mut both = Shape { told: &left.told | &right.told, unsure: left.unsure, fence: None };
-    both.unsure.extend(right.unsure);
-    fence_of_left.into_iter().chain(fence_of_right).for_each(|fence| both.fence_in(fence));
-    Ok(both)
-}
-
 fn of_union(union: &Union, moved: &Moved<'_>) -> Result<Shape, Reason> {
     let mut both: Option<Shape> = None;
     for input in &union.inputs {
@@ -317,7 +221,7 @@ fn of_aggregate(plan: &LogicalPlan, aggregate: &Aggregate, moved: &Moved<'_>) ->
     if aggregate.group_expr.is_empty() && moved.moves(plan) {
         return Err("without GROUP BY a row of it is made of every row of its inputs".to_owned());
     }
-    let mut used = references(&aggregate.group_expr, schema)?;
+    let used = references(&aggregate.group_expr, schema)?;
     used.iter().for_each(|used| child.rests_on(used));
     let groups = used.len();
     let group: Places = (0..groups).collect();
@@ -325,14 +229,13 @@ fn of_aggregate(plan: &LogicalPlan, aggregate: &Aggregate, moved: &Moved<'_>) ->
     let mut of_choice = false;
     for (at, function) in aggregate.aggr_expr.iter().enumerate() {
         let over = referenced(function, schema)?;
-        let certainty = certainty(function, schema);
+        let certainty = certainty::of_aggregate(function, schema);
         of_choice |= certainty == Certainty::Chosen;
         if certainty != Certainty::Sure || over.iter().any(|place| child.unsure.contains_key(place)) {
             unsure.insert(groups + at, group.clone());
         }
-        used.push(over);
     }
-    let of_groups = child.projected(&used[..groups]);
+    let of_groups = child.projected(&used);
     let mut shape = Shape { told: of_groups.told, unsure, fence: of_groups.fence };
     if of_choice {
         shape.fence_in(group);
@@ -352,7 +255,7 @@ fn of_window(plan: &LogicalPlan, window: &Window, moved: &Moved<'_>) -> Result<S
         let by: Places = function.params.partition_by.iter().filter_map(plain).collect();
         partition = Some(partition.map_or_else(|| by.clone(), |partition| &partition & &by));
         let used = referenced(expression, schema)?;
-        let certainty = window_certainty(function, schema);
+        let certainty = certainty::of_window(function, schema);
         of_choice |= certainty == Certainty::Chosen;
         if certainty != Certainty::Sure || used.iter().any(|place| child.unsure.contains_key(place)) {
             uncertain.push(width + at);
@@ -373,75 +276,10 @@ fn of_window(plan: &LogicalPlan, window: &Window, moved: &Moved<'_>) -> Result<S
     Ok(child)
 }
 
-pub(crate) fn unaliased(expression: &Expr) -> &Expr {
+fn unaliased(expression: &Expr) -> &Expr {
     match expression {
         Expr::Alias(alias) => unaliased(&alias.expr),
         other => other,
-    }
-}
-
-/// Whether a function gives the same answer over the same rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Certainty {
-    Sure,
-    /// But for rounding, by the order in which numbers are added.
-    Rounded,
-    /// But for which of equals it takes.
-    Chosen,
-}
-
-const SURE: [&str; 10] = ["sum", "count", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "grouping"];
-const ROUNDED: [&str; 20] = [
-    "avg",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "var",
-    "var_pop",
-    "var_samp",
-    "var_sample",
-    "variance",
-    "median",
-    "percentile_cont",
-    "covar_samp",
-    "covar_pop",
-    "covar",
-    "corr",
-    "regr_slope",
-    "regr_intercept",
-    "regr_r2",
-    "percentile",
-    "mean",
-];
-const RANKS: [&str; 4] = ["rank", "dense_rank", "percent_rank", "cume_dist"];
-
-fn certainty(function: &Expr, schema: &DFSchema) -> Certainty {
-    match unaliased(function) {
-        Expr::AggregateFunction(call) => of_function(call.func.name(), &call.params.args, schema),
-        _ => Certainty::Chosen,
-    }
-}
-
-fn of_function(name: &str, arguments: &[Expr], schema: &DFSchema) -> Certainty {
-    use tributary_lake::datafusion::logical_expr::ExprSchemable;
-    let floats = arguments.iter().any(|argument| argument.get_type(schema).map_or(true, |data_type| data_type.is_floating()));
-    match name {
-        name if SURE.contains(&name) && !floats => Certainty::Sure,
-        name if SURE.contains(&name) || ROUNDED.contains(&name) => Certainty::Rounded,
-        _ => Certainty::Chosen,
-    }
-}
-
-fn window_certainty(function: &WindowFunction, schema: &DFSchema) -> Certainty {
-    let params = &function.params;
-    match &function.fun {
-        WindowFunctionDefinition::WindowUDF(udf) if RANKS.contains(&udf.name()) => Certainty::Sure,
-        WindowFunctionDefinition::WindowUDF(_) => Certainty::Chosen,
-        WindowFunctionDefinition::AggregateUDF(udf) => {
-            // Rows of a frame that is counted in rows are chosen among equals, where not the whole partition is in it.
-            let by_rows = params.window_frame.units == WindowFrameUnits::Rows && !params.order_by.is_empty();
-            if by_rows { Certainty::Chosen } else { of_function(udf.name(), &params.args, schema) }
-        }
     }
 }
 
