@@ -26,9 +26,7 @@ impl Scanned {
         }
         plan.children().into_iter().for_each(|child| self.take_in(lake, inputs, child.as_ref()));
     }
-}
 
-impl Scanned {
     /// Takes in the rows that were looked up by their keys.
     pub fn take_in_lookups(&mut self, inputs: &[Input]) {
         for (at, input) in inputs.iter().enumerate() {

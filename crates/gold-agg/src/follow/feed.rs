@@ -1,6 +1,5 @@
 //! What changed in an input between two versions.
 
-use tributary_lake::Table;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::datafusion::catalog::TableProvider;
 use tributary_specs::Column;
@@ -26,7 +25,8 @@ pub(crate) async fn read(input: &Input, behind: u64, bytes_max: usize) -> Result
     if !table.has_change_feed() {
         return Err(Stop::Full(format!("`{}` has no change feed", table.name())));
     }
-    if let Some(reason) = columns_differ(table, behind).await? {
+    let then = table.at_version(behind).await?;
+    if let Some(reason) = difference(&table.name().to_string(), then.columns(), table.columns()) {
         return Err(Stop::Full(reason));
     }
     let Gathered::Rows(changes) = gather(table.changes(behind + 1, table.version()).await?, bytes_max).await? else {
@@ -45,12 +45,7 @@ fn as_input(input: &Input, batch: &RecordBatch) -> Result<RecordBatch, Stop> {
     Ok(batch.project(&places)?)
 }
 
-/// How the columns of a table are other ones than at an earlier version.
-async fn columns_differ(table: &Table, then: u64) -> Result<Option<String>, Stop> {
-    let earlier = table.at_version(then).await?;
-    Ok(difference(&table.name().to_string(), earlier.columns(), table.columns()))
-}
-
+/// How the columns of a table are other ones than they were.
 fn difference(table: &str, earlier: &[Column], now: &[Column]) -> Option<String> {
     let of = |columns: &[Column], name: &str| columns.iter().find(|column| column.name == name).cloned();
     for column in earlier {

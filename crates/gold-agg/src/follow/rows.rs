@@ -71,12 +71,14 @@ pub(crate) fn plan_of(schema: &DFSchema, batches: &[RecordBatch]) -> Result<Logi
     let in_memory: SchemaRef = Arc::new(Schema::new(fields));
     let rows = batches.iter().map(|batch| fitted(batch, &in_memory)).collect::<Result<Vec<_>, ArrowError>>()?;
     let table = MemTable::try_new(Arc::clone(&in_memory), vec![rows])?;
-    let scan = LogicalPlanBuilder::scan(Column::new_unqualified(IN_MEMORY).name, provider_as_source(Arc::new(table)), None)?.build()?;
-    let expressions = (0..schema.fields().len()).map(|at| {
-        let (qualifier, field) = schema.qualified_field(at);
-        Expr::Column(Column::from(scan.schema().qualified_field(at))).alias_qualified(qualifier.cloned(), field.name())
-    });
-    Ok(LogicalPlan::Projection(Projection::try_new(expressions.collect(), Arc::new(scan.clone()))?))
+    let scan = LogicalPlanBuilder::scan(IN_MEMORY, provider_as_source(Arc::new(table)), None)?.build()?;
+    let expressions: Vec<Expr> = (0..schema.fields().len())
+        .map(|at| {
+            let (qualifier, field) = schema.qualified_field(at);
+            column(scan.schema(), at).alias_qualified(qualifier.cloned(), field.name())
+        })
+        .collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(expressions, Arc::new(scan))?))
 }
 
 /// A batch with these columns by place.
@@ -87,7 +89,7 @@ fn fitted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowE
 }
 
 fn as_type(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
-    match column.data_type().equals_datatype(field.data_type()) && column.data_type() == field.data_type() {
+    match column.data_type() == field.data_type() {
         true => Ok(ArrayRef::clone(column)),
         false => cast(column, field.data_type()),
     }
