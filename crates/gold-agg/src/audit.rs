@@ -4,13 +4,13 @@ use tributary_lake::Lake;
 use tributary_specs::GoldSpec;
 
 use crate::definition::Definition;
-use crate::follow::{Audit, Follower, Stop};
+use crate::follow::{Audit, Follower};
 use crate::query::Input;
 use crate::run::Run;
 use crate::{Error, Options, Result};
 
 /// Computes `groups` groups of a view again, chosen at random, from its inputs at the versions that it records, and compares; none
-/// where the view was not made yet, or from another definition. Writes nothing.
+/// where the view was not made yet, from another definition, or from an input that was made again since. Writes nothing.
 ///
 /// # Errors
 /// [`Error::Differs`] where a row differs; [`Error::IncrementalUnavailable`] where nothing names groups of the view.
@@ -25,8 +25,8 @@ pub async fn audit(lake: &Lake, spec: &GoldSpec, options: &Options, groups: usiz
     }
     let mut inputs = Vec::new();
     for (table, state) in tables.iter().zip(&states) {
-        let Some(recorded) = state.recorded.and_then(|recorded| u64::try_from(recorded).ok()) else { return Ok(None) };
-        let then = table.at_version(recorded).await.map_err(Error::lake("opening", table.name()))?;
+        let Some(version) = state.made_from() else { return Ok(None) };
+        let then = table.at_version(version).await.map_err(Error::lake("opening", table.name()))?;
         inputs.push(Input::open(then).await?);
     }
     let follower = Follower { lake, spec, options, view: &view, inputs: &inputs, states: &states };
@@ -34,8 +34,6 @@ pub async fn audit(lake: &Lake, spec: &GoldSpec, options: &Options, groups: usiz
     match follower.audit(groups, seed).await {
         Ok(Audit { differing, groups, .. }) if differing > 0 => Err(Error::Differs { table: spec.table.clone(), differing, groups }),
         Ok(audit) => Ok(Some(audit)),
-        Err(Stop::Full(reason)) => Err(Error::IncrementalUnavailable { table: spec.table.clone(), reason }),
-        Err(Stop::Failed(error)) => Err(error),
-        Err(Stop::Lake(source)) => Err(Error::lake("reading what feeds", &spec.table)(source)),
+        Err(stop) => Err(Error::IncrementalUnavailable { table: spec.table.clone(), reason: stop.reason(&spec.table)? }),
     }
 }

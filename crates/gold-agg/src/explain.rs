@@ -1,10 +1,10 @@
 //! What the next refresh of a view would do, and what it would read. Reads logs alone.
 
 use tributary_lake::{DataFile, Lake, Table};
-use tributary_specs::{GoldSpec, Refresh, TableName};
+use tributary_specs::{GoldSpec, TableName};
 
-use crate::follow::{Stop, why_not};
-use crate::plan::{Decision, InputState};
+use crate::follow::why_not;
+use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, plan_rows};
 use crate::run::Run;
 use crate::{Error, Options, Result};
@@ -83,23 +83,15 @@ pub async fn explain(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<
         tables => tables?,
     };
     let (states, decision) = run.decide(there.as_ref(), &tables).await?;
-    let mut inputs = Vec::new();
-    for table in &tables {
-        inputs.push(Input::open(table.clone()).await?);
-    }
+    let inputs = Input::open_all(&tables).await?;
     let rows = plan_rows(lake, spec, there.as_ref(), &inputs, options, Joins::Hash).await?;
-    let query = match why_not(spec, &rows, &inputs) {
-        Ok(reason) => reason,
-        Err(Stop::Full(reason)) => Some(reason),
-        Err(Stop::Failed(error)) => return Err(error),
-        Err(Stop::Lake(source)) => return Err(Error::lake("reading what feeds", &spec.table)(source)),
-    };
+    let by_query = why_not(spec, &rows, &inputs)?;
     let mut costs = Vec::new();
     for (input, state) in inputs.iter().zip(&states) {
         costs.push(cost(&input.table, state).await?);
     }
     let lost = costs.iter().find_map(|(_, lost)| lost.clone());
-    let (mode, reason, in_full_for) = decided(spec.refresh, decision, query.or(lost));
+    let (mode, reason, in_full_for) = plan::mode(spec.refresh, decision, by_query.or(lost));
     let files = match &there {
         Some(table) => table.files().await.map_err(Error::lake("reading", &spec.table))?,
         None => Vec::new(),
@@ -108,29 +100,14 @@ pub async fn explain(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<
     Ok(Some(Explained { mode, reason, in_full_for, rows, inputs: costs.into_iter().map(|(cost, _)| cost).collect() }))
 }
 
-/// RefreshMode, reason, and why in full.
-fn decided(refresh: Refresh, decision: Decision, why_not: Option<String>) -> (RefreshMode, String, Option<String>) {
-    let full = if refresh == Refresh::Incremental { RefreshMode::Refused } else { RefreshMode::Full };
-    match (decision, why_not) {
-        (Decision::Nothing(reason), why_not) => (RefreshMode::Nothing, reason, why_not),
-        (Decision::Make(reason), None) => (RefreshMode::Full, reason.clone(), Some(reason)),
-        (Decision::Make(reason), Some(why_not)) => (full, reason, Some(why_not)),
-        (Decision::Follow(reason), None) if refresh != Refresh::Full => (RefreshMode::Incremental, reason, None),
-        (Decision::Follow(reason), None) => (RefreshMode::Full, reason, Some("it is declared so".to_owned())),
-        (Decision::Follow(reason), Some(why_not)) => (full, reason, Some(why_not)),
-        (Decision::Refresh(reason), _) => (full, reason.clone(), Some(reason)),
-    }
-}
-
 /// What a refresh would read of an input, and why its changes cannot be read.
 pub(crate) async fn cost(table: &Table, state: &InputState) -> Result<(InputCost, Option<String>)> {
     let read = |error| Error::lake("reading the log of", table.name())(error);
     let files = table.files().await.map_err(read)?;
     let rows: u64 = files.iter().filter_map(DataFile::live_rows).sum();
     let bytes: u64 = files.iter().map(|file| file.size).sum();
-    let behind = state.recorded.and_then(|recorded| u64::try_from(recorded).ok()).filter(|_| !state.is_made_again());
     let (mut changes_bytes, mut lost) = (0, None);
-    if let Some(behind) = behind.filter(|behind| state.rows_changed && *behind < table.version()) {
+    if let Some(behind) = state.made_from().filter(|behind| state.rows_changed && *behind < table.version()) {
         match table.changes_bytes(behind + 1, table.version()).await {
             Ok(found) => changes_bytes = found,
             Err(tributary_lake::Error::NoVersion { .. }) => {
@@ -145,20 +122,4 @@ pub(crate) async fn cost(table: &Table, state: &InputState) -> Result<(InputCost
     let changes_rows = changes_bytes.saturating_mul(rows).checked_div(bytes).unwrap_or_default();
     let (version_from, version_to) = (state.recorded, table.version());
     Ok((InputCost { table: table.name().clone(), version_from, version_to, changes_bytes, changes_rows, rows, bytes }, lost))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_view_that_refuses_is_told_to_and_one_that_follows_has_no_reason_for_full() {
-        let follow = || Decision::Follow("moved".to_owned());
-        assert_eq!(decided(Refresh::Auto, follow(), None), (RefreshMode::Incremental, "moved".to_owned(), None));
-        assert_eq!(decided(Refresh::Full, follow(), None).0, RefreshMode::Full);
-        assert_eq!(decided(Refresh::Auto, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Full);
-        assert_eq!(decided(Refresh::Incremental, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Refused);
-        assert_eq!(decided(Refresh::Incremental, Decision::Make("first refresh".to_owned()), None).0, RefreshMode::Full);
-        assert_eq!(decided(Refresh::Incremental, Decision::Refresh("the definition changed".to_owned()), None).0, RefreshMode::Refused);
-    }
 }

@@ -3,9 +3,10 @@
 //! - A view is refreshed exactly when it may differ from its query over the inputs' latest versions.
 //! - Columns of its table never change their type and never go; new ones come behind.
 
-use tributary_specs::{Column, TableName};
+use tributary_specs::{Column, GoldSpec, Refresh, TableName};
 
 use crate::definition::Definition;
+use crate::explain::RefreshMode;
 
 /// One input as the run finds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,11 @@ impl InputState {
     /// Whether it is another table than the one the view was made from: versions of the two say nothing about each other.
     pub(crate) fn is_made_again(&self) -> bool {
         self.recorded_identity.is_some_and(|recorded| recorded != self.identity)
+    }
+
+    /// The version of this very table that the view was made from.
+    pub(crate) fn made_from(&self) -> Option<u64> {
+        self.recorded.filter(|_| !self.is_made_again()).and_then(|recorded| u64::try_from(recorded).ok())
     }
 }
 
@@ -67,18 +73,54 @@ pub(crate) fn decide(made: Option<&Definition>, wanted: &str, inputs: &[InputSta
     }
     if !reasons.is_empty() {
         let reason = reasons.join(", ");
-        let known = |input: &InputState| input.recorded.is_some() && !input.is_made_again();
-        return Ok(if made.asks_for_time || !inputs.iter().all(known) { Decision::Refresh(reason) } else { Decision::Follow(reason) });
+        let known = inputs.iter().all(|input| input.made_from().is_some());
+        return Ok(if made.asks_for_time || !known { Decision::Refresh(reason) } else { Decision::Follow(reason) });
     }
     Ok(Decision::Nothing("no input moved".to_owned()))
 }
 
 /// Why a refresh happens, and why in full where it need not have been.
-pub(crate) fn reason_for_full(why: String, because: Option<String>) -> String {
+///
+/// # Errors
+/// Why a view that refuses to be refreshed in full would have been.
+pub(crate) fn in_full(refresh: Refresh, asked_for: bool, why: String, because: Option<String>) -> Result<String, String> {
     match because {
-        Some(because) => format!("{why}; in full, for {because}"),
-        None => why,
+        because if refresh == Refresh::Incremental && !asked_for => Err(because.unwrap_or(why)),
+        Some(because) => Ok(format!("{why}; in full, for {because}")),
+        None => Ok(why),
     }
+}
+
+/// How a view would be refreshed, why, and why in full; `why_not` is why it would not follow whatever moved.
+pub(crate) fn mode(refresh: Refresh, decision: Decision, why_not: Option<String>) -> (RefreshMode, String, Option<String>) {
+    let full = if refresh == Refresh::Incremental { RefreshMode::Refused } else { RefreshMode::Full };
+    match (decision, why_not) {
+        (Decision::Nothing(reason), why_not) => (RefreshMode::Nothing, reason, why_not),
+        (Decision::Make(reason), None) => (RefreshMode::Full, reason.clone(), Some(reason)),
+        (Decision::Make(reason), Some(why_not)) => (full, reason, Some(why_not)),
+        (Decision::Follow(reason), None) if refresh != Refresh::Full => (RefreshMode::Incremental, reason, None),
+        (Decision::Follow(reason), None) => (RefreshMode::Full, reason, Some("it is declared so".to_owned())),
+        (Decision::Follow(reason), Some(why_not)) => (full, reason, Some(why_not)),
+        (Decision::Refresh(reason), _) => (full, reason.clone(), Some(reason)),
+    }
+}
+
+/// Why a view follows none of its inputs, by its declaration and whether its query asks for the time.
+pub(crate) fn never_follows(spec: &GoldSpec, asks_for_time: bool) -> Option<&'static str> {
+    if spec.may_quarantine() {
+        return Some("rows that its rules set aside are kept in a table of their own, all together");
+    }
+    asks_for_time.then_some("the query asks for the time")
+}
+
+/// Why the columns of a view, as its table has them, do not let rows of the result take the place of some of its rows.
+pub(crate) fn columns_do_not_follow(table: &[Column], declared: &[Column], result: &[Column]) -> Option<&'static str> {
+    let wanted = declared_columns(declared, result);
+    if wanted.len() > result.len() {
+        return Some("columns of the table are filled in by its writer");
+    }
+    let stay = merge_columns(table, &wanted).is_ok_and(|merged| merged.len() == table.len());
+    (!stay).then_some("its columns change")
 }
 
 fn went_back(input: &InputState) -> Option<WentBack> {
@@ -193,6 +235,17 @@ mod tests {
         assert_eq!(decide(Some(&definition(true)), "d", &[input(Some(3), 3, false)]), refresh("the query asks for the time"));
         assert_eq!(decide(Some(&made), "d", &[input(Some(2), 3, false)]), Ok(Decision::Nothing("no input moved".to_owned())));
         assert_eq!(decide(Some(&made), "d", &[]), Ok(Decision::Nothing("no input moved".to_owned())));
+    }
+
+    #[test]
+    fn a_view_that_refuses_is_told_to_and_one_that_follows_has_no_reason_for_full() {
+        let follow = || Decision::Follow("moved".to_owned());
+        assert_eq!(mode(Refresh::Auto, follow(), None), (RefreshMode::Incremental, "moved".to_owned(), None));
+        assert_eq!(mode(Refresh::Full, follow(), None).0, RefreshMode::Full);
+        assert_eq!(mode(Refresh::Auto, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Full);
+        assert_eq!(mode(Refresh::Incremental, follow(), Some("LIMIT".to_owned())).0, RefreshMode::Refused);
+        assert_eq!(mode(Refresh::Incremental, Decision::Make("first refresh".to_owned()), None).0, RefreshMode::Full);
+        assert_eq!(mode(Refresh::Incremental, Decision::Refresh("the definition changed".to_owned()), None).0, RefreshMode::Refused);
     }
 
     #[test]

@@ -66,6 +66,15 @@ impl Input {
         let keyed = table.keyed_provider().await.map_err(Error::lake("opening", table.name()))?;
         Ok(Self { table, provider: Arc::clone(&keyed) as _, keyed })
     }
+
+    /// Opens snapshots, in their order.
+    pub async fn open_all(tables: &[Table]) -> Result<Vec<Self>> {
+        let mut inputs = Vec::with_capacity(tables.len());
+        for table in tables {
+            inputs.push(Self::open(table.clone()).await?);
+        }
+        Ok(inputs)
+    }
 }
 
 /// Plans a view over its inputs. What a declared column, or a column of the view as it is `there`, holds whatever it is, is made in

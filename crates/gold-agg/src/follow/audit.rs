@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use tributary_lake::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -15,7 +15,6 @@ use tributary_lake::datafusion::logical_expr::{LogicalPlan, Projection};
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{KeyProbe, KeySearch, Keys, ReadOptions};
 
-use super::changed::Changes;
 use super::replace::difference;
 use super::rows::column;
 use super::run::{Followed, Follower, NAMING_MAX, Naming, as_view};
@@ -65,14 +64,7 @@ impl Follower<'_> {
         let naming = Naming { keys: Keys::new(names.clone(), sample.columns()?)?, places };
 
         let of_inputs = BTreeMap::new();
-        let changes = Changes {
-            state: &state,
-            moved: moved(),
-            of_inputs: &of_inputs,
-            bytes_max: self.bytes_max(),
-            lake: self.lake,
-            scanned: Mutex::default(),
-        };
+        let changes = self.changes(&state, moved(), &of_inputs);
         let new = self.new_rows(&changes, &query, &naming, &mut Followed::default()).await?;
         let search = KeySearch::new(self.view, self.view.files().await?);
         let probe: Arc<dyn KeyProbe> = Arc::new(naming.keys.clone());

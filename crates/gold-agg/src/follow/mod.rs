@@ -31,8 +31,9 @@ use tributary_fault::{Fault, FaultClass};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::error::DataFusionError;
 use tributary_spark_sql::words_without_values;
+use tributary_specs::TableName;
 
-use crate::Error;
+use crate::{Error, Result};
 
 pub use audit::Audit;
 pub(crate) use run::{Followed, Follower, why_not};
@@ -53,6 +54,18 @@ pub(crate) fn too_much() -> Stop {
 }
 
 impl Stop {
+    /// The reason for a refresh in full.
+    ///
+    /// # Errors
+    /// When a full refresh would not mend it.
+    pub fn reason(self, view: &TableName) -> Result<String> {
+        match self {
+            Self::Full(reason) => Ok(reason),
+            Self::Failed(error) => Err(error),
+            Self::Lake(source) => Err(Error::lake("reading what feeds", view)(source)),
+        }
+    }
+
     /// What the lake says of its tables: what is gone for good is read no more, all else may be tried again.
     fn of_lake(error: tributary_lake::Error) -> Self {
         use tributary_lake::Error as Lake;

@@ -7,11 +7,10 @@ use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Arr
 use tributary_lake::arrow::compute::{cast, concat_batches, take_record_batch};
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
+use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
 use tributary_lake::datafusion::prelude::DataFrame;
-use tributary_lake::{
-    ChangeFile, DataFile, Found, KeyProbe, KeySearch, Keys, Lake, NewFile, RowMarks, Table, TakenOut, Taker, WriterOptions,
-};
+use tributary_lake::{ChangeFile, Found, KeyProbe, KeySearch, Keys, Lake, Table, TakenOut, Taker, WriterOptions};
 use tributary_specs::GoldSpec;
 
 use super::changed::Changes;
@@ -23,7 +22,7 @@ use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
 use crate::scanned::Scanned;
-use crate::{Options, target};
+use crate::{Error, Options, target};
 
 /// Columns that name rows, at most.
 pub(super) const NAMING_MAX: usize = 3;
@@ -55,9 +54,7 @@ pub(super) struct Naming {
 /// What a commit is made of.
 #[derive(Default)]
 pub(crate) struct Followed {
-    pub adds: Vec<NewFile>,
-    pub removes: Vec<DataFile>,
-    pub marks: Vec<RowMarks>,
+    pub files: TakenOut,
     pub changes: Vec<ChangeFile>,
     pub inserted: u64,
     pub updated: u64,
@@ -78,19 +75,12 @@ impl Follower<'_> {
     /// # Errors
     /// [`Stop`].
     pub async fn follow(&self) -> Result<Followed, Stop> {
-        refusal(self.spec).map_or(Ok(()), |reason| Err(Stop::Full(reason)))?;
         let rows = plan_rows(self.lake, self.spec, Some(self.view), self.inputs, self.options, Joins::Hash).await?;
-        if rows.asks_for_time {
-            return Err(Stop::Full("the query asks for the time".to_owned()));
-        }
         target::check_columns(self.spec, &rows.columns)?;
-        let wanted = plan::declared_columns(&self.spec.schema, &rows.columns);
-        if wanted.len() > rows.columns.len() {
-            return Err(Stop::Full("columns of the table are filled in by its writer".to_owned()));
-        }
-        let merged = plan::merge_columns(self.view.columns(), &wanted);
-        if merged.is_err() || merged.is_ok_and(|merged| merged.len() > self.view.columns().len()) {
-            return Err(Stop::Full("its columns change".to_owned()));
+        let reason = plan::never_follows(self.spec, rows.asks_for_time)
+            .or_else(|| plan::columns_do_not_follow(self.view.columns(), &self.spec.schema, &rows.columns));
+        if let Some(reason) = reason {
+            return Err(Stop::Full(reason.to_owned()));
         }
         let moved: Places = (0..self.states.len()).filter(|at| self.states[*at].rows_changed).collect();
         let (state, query) = rows.frame.into_parts();
@@ -102,20 +92,12 @@ impl Follower<'_> {
         let mut of_inputs = BTreeMap::new();
         for at in &moved {
             let state = &self.states[*at];
-            let behind = state.recorded.and_then(|recorded| u64::try_from(recorded).ok());
-            let behind = behind.ok_or_else(|| Stop::Full(format!("`{}` is a new input", state.table)))?;
+            let behind = state.made_from().ok_or_else(|| Stop::Full(format!("`{}` is a new input", state.table)))?;
             let feed = feed::read(&self.inputs[*at], behind, self.bytes_max()).await?;
             followed.changes_read.insert(*at, feed.read);
             of_inputs.insert(*at, feed.rows);
         }
-        let changes = Changes {
-            state: &state,
-            moved: of_moved(),
-            of_inputs: &of_inputs,
-            bytes_max: self.bytes_max(),
-            lake: self.lake,
-            scanned: Mutex::default(),
-        };
+        let changes = self.changes(&state, of_moved(), &of_inputs);
         if let Some(naming) = self.naming_values(&changes, &query, &candidates).await? {
             let new = self.new_rows(&changes, &query, &naming, &mut followed).await?;
             self.write(&naming.keys, new, &mut followed).await?;
@@ -125,7 +107,16 @@ impl Follower<'_> {
         Ok(followed)
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
+    pub(super) fn changes<'b>(
+        &'b self,
+        state: &'b SessionState,
+        moved: Moved<'b>,
+        of_inputs: &'b BTreeMap<usize, Vec<RecordBatch>>,
+    ) -> Changes<'b> {
+        Changes { state, moved, of_inputs, bytes_max: self.bytes_max(), lake: self.lake, scanned: Mutex::default() }
+    }
+
+    fn bytes_max(&self) -> usize {
         self.lake.options().memory_limit / MEMORY_PART
     }
 
@@ -193,14 +184,12 @@ impl Follower<'_> {
         if !come.is_empty() {
             let mut writer = self.view.writer(options.clone())?;
             writer.write(&taken(&new, &come)?).await?;
-            followed.adds = writer.finish().await?;
+            followed.files.adds = writer.finish().await?;
         }
-        let mut out = TakenOut { adds: std::mem::take(&mut followed.adds), ..TakenOut::default() };
         let taker = Taker { search: &search, over: self.view, vectors: true, options: &options };
         for (file, gone) in gone(&difference, &old) {
-            taker.take(file, gone, &mut out).await?;
+            taker.take(file, gone, &mut followed.files).await?;
         }
-        (followed.adds, followed.removes, followed.marks) = (out.adds, out.removes, out.marks);
         if followed.updated + followed.deleted > 0 && self.view.has_change_feed() {
             followed.changes = self.change_feed(&difference, &old.rows, &new).await?;
         }
@@ -253,22 +242,17 @@ pub(super) fn as_view(view: &RecordBatch, rows: &RecordBatch) -> Result<RecordBa
 }
 
 /// Why a view would not follow whichever of its inputs moves; none where it would, as far as its query and declaration tell.
-pub(crate) fn why_not(spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<Option<String>, Stop> {
-    if let Some(reason) = refusal(spec) {
-        return Ok(Some(reason));
-    }
-    if rows.asks_for_time {
-        return Ok(Some("the query asks for the time".to_owned()));
+pub(crate) fn why_not(spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<Option<String>, Error> {
+    if let Some(reason) = plan::never_follows(spec, rows.asks_for_time) {
+        return Ok(Some(reason.to_owned()));
     }
     let (state, query) = rows.frame.clone().into_parts();
-    let query = normal::normal(&state, query)?;
+    let query = match normal::normal(&state, query) {
+        Ok(query) => query,
+        Err(error) => return Stop::from(error).reason(&spec.table).map(Some),
+    };
     let moved: Places = (0..inputs.len()).collect();
     Ok(naming_columns(&query, &Moved { inputs, moved: &moved }).err())
-}
-
-/// Why a view follows in no case, by its declaration.
-fn refusal(spec: &GoldSpec) -> Option<String> {
-    spec.may_quarantine().then(|| "rows that its rules set aside are kept in a table of their own, all together".to_owned())
 }
 
 /// The columns to name rows by, those with most different values first, as many as tell the most rows apart.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use futures::TryStreamExt;
 use tributary_fault::{ExitCode, Fault};
-use tributary_gold_agg::Error;
+use tributary_gold_agg::{Error, Options, audit};
 use tributary_lake::object_store::{ObjectStore, ObjectStoreExt};
 use tributary_specs::{Column, DataType, GoldSpec, Status, TableSpec};
 use tributary_testkit::{Frame, FrameDiff, assert_frames_eq, frame};
@@ -129,6 +129,7 @@ async fn an_input_made_again_is_read_anew_with_fewer_as_many_and_more_versions()
         for _ in 0..versions {
             world.append("silver.t", &frame!("id: long\n 9")).await?;
         }
+        assert_eq!(audit(&world.lake, &spec, &Options::default(), 10).await?, None, "the versions that it records were of another table");
         let report = world.run(&spec).await?;
         assert_eq!((report.reason.as_str(), report.rows_out), ("silver.t was made again", versions), "{versions} versions");
         assert_eq!(world.rows("gold.g").await?.len() as u64, versions);
