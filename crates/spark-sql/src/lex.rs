@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use tributary_sql_dialect::closing_quote;
 
 use crate::Error;
 
@@ -49,11 +50,11 @@ fn parts(text: &str) -> impl Iterator<Item = (Part, Range<usize>)> {
                 Part::Comment
             }
             b'\'' | b'"' | b'`' => {
-                at = after_quote(bytes, at, first != b'`');
+                at = after_quote(text, at, first, first != b'`');
                 Part::Quoted
             }
             b'r' | b'R' if matches!(bytes.get(at + 1), Some(b'\'' | b'"')) => {
-                at = after_quote(bytes, at + 1, false);
+                at = after_quote(text, at + 1, bytes[at + 1], false);
                 Part::Raw
             }
             byte if is_of_word(byte) => {
@@ -83,19 +84,10 @@ fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')
 }
 
-/// Behind what begins with a quote; two quotes are one, and so may be a backslash and what follows it.
-fn after_quote(bytes: &[u8], start: usize, escapes: bool) -> usize {
-    let quote = bytes[start];
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match *byte {
-            b'\\' if escapes => at += 2,
-            byte if byte == quote && bytes.get(at + 1) == Some(&quote) => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
+/// Behind what begins with a quote.
+fn after_quote(text: &str, start: usize, quote: u8, escapes: bool) -> usize {
+    let body = start + 1;
+    closing_quote(&text[body..], char::from(quote), escapes).map_or(text.len(), |end| body + end + 1)
 }
 
 /// Behind a comment in which there may be others.

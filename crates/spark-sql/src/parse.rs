@@ -4,18 +4,12 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spann
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use tributary_sql_dialect::Spark;
+use tributary_sql_dialect::{Spark, escape, readable};
 
 use crate::{Error, lex, literal};
 
 /// Words, signs and blanks of a text at most.
 pub(crate) const TOKENS_MAX: usize = 50_000;
-
-/// The parts of a dotted name as it stands in a text, back-quotes taken off.
-pub(crate) fn name_parts(text: &str) -> Option<Vec<String>> {
-    let name = Parser::new(&Spark::new(0)).try_with_sql(text).ok()?.parse_object_name(false).ok()?;
-    name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.clone())).collect()
-}
 
 /// One query, or an `EXPLAIN` of one.
 pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
@@ -93,20 +87,16 @@ pub(crate) fn words(text: &str, most: usize) -> Result<Vec<TokenWithSpan>, Error
     let mut told: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for mut token in tokens {
         let before = told.last().filter(|before| before.span.end == token.span.start);
+        let is_raw = before.is_some_and(|before| is_raw_mark(&before.token));
+        let string = |text: &str, quote: char| if is_raw { raw(text, quote, mask) } else { meant(text, quote) };
         let joined = match &mut token.token {
-            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)
-                if before.is_some_and(|before| is_raw_mark(&before.token)) =>
-            {
-                *text = raw(text, mask);
-                true
-            }
             Token::SingleQuotedString(text) => {
-                *text = meant(text, '\'');
-                false
+                *text = string(text, '\'');
+                is_raw
             }
             Token::DoubleQuotedString(text) => {
-                *text = meant(text, '"');
-                false
+                *text = string(text, '"');
+                is_raw
             }
             Token::Word(word) if word.quote_style == Some('`') => {
                 word.value = word.value.replace("``", "`");
@@ -145,9 +135,12 @@ fn is_raw_mark(token: &Token) -> bool {
 }
 
 /// What a raw string means: its signs as they are. Two quotes end one such string and begin another, which is joined to it.
-fn raw(written: &str, mask: Option<char>) -> String {
-    let told = written.replace("''", "").replace("\"\"", "");
-    mask.map_or(told.clone(), |mask| told.replace(mask, "\\"))
+fn raw(written: &str, quote: char, mask: Option<char>) -> String {
+    let told = written.replace(&quote.to_string().repeat(2), "");
+    match mask {
+        Some(mask) => told.replace(mask, "\\"),
+        None => told,
+    }
 }
 
 /// What a string means: a backslash and what follows it are one sign, and so are two of its quotes.
@@ -156,41 +149,20 @@ fn meant(written: &str, quote: char) -> String {
     let mut rest = written;
     while let Some(sign) = rest.chars().next() {
         rest = &rest[sign.len_utf8()..];
-        if sign != '\\' {
+        if sign == '\\' {
+            let (meaning, length) = escape(rest);
+            told.push_str(&meaning);
+            rest = &rest[length..];
+        } else {
             told.push(sign);
             rest = rest.strip_prefix(quote).filter(|_| sign == quote).unwrap_or(rest);
-            continue;
-        }
-        let Some(escaped) = rest.chars().next() else {
-            told.push(sign);
-            break;
-        };
-        rest = &rest[escaped.len_utf8()..];
-        match escaped {
-            'n' => told.push('\n'),
-            't' => told.push('\t'),
-            'r' => told.push('\r'),
-            'b' => told.push('\u{8}'),
-            '0' => told.push('\0'),
-            'Z' => told.push('\u{1a}'),
-            // patterns of LIKE need them
-            '%' | '_' => told.extend(['\\', escaped]),
-            'u' => match rest.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).and_then(char::from_u32) {
-                Some(sign) => {
-                    told.push(sign);
-                    rest = &rest[4..];
-                }
-                None => told.push('u'),
-            },
-            other => told.push(other),
         }
     }
     told
 }
 
 pub(crate) fn syntax(error: &dyn std::fmt::Display) -> Error {
-    let text = error.to_string();
-    Error::Syntax { reason: text.trim_start_matches("sql parser error: ").to_owned() }
+    Error::Syntax { reason: readable(&error.to_string()) }
 }
 
 #[cfg(test)]
@@ -207,10 +179,12 @@ mod tests {
             (r"'\d'", "d"),
             (r"'10\%\_'", r"10\%\_"),
             (r"'a\nb\u00e9\uzz'", "a\nbéuzz"),
+            (r"'\101\U0001F600'", "A\u{1F600}"),
             ("\"say \"\"no\"\"\"", "say \"no\""),
             (r"r'\d+\'", r"\d+\"),
             (r#"R"C:\it's""#, r"C:\it's"),
             (r"r'a\n''b'", r"a\nb"),
+            (r#"r'a""b'"#, r#"a""b"#),
         ] {
             let tokens = words(written, 99).unwrap();
             let (Token::SingleQuotedString(text) | Token::DoubleQuotedString(text)) = &tokens[0].token else { panic!("{written}") };

@@ -8,8 +8,9 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
     Visitor,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+use tributary_sql_dialect::name_parts;
 
-use crate::{Error, error, parse, range};
+use crate::{Error, error, range};
 
 /// A table as a statement uses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,7 +145,8 @@ fn changes(function: &ObjectName, arguments: &TableFunctionArgs) -> Result<Table
     let shape = "a table's name in quotes, the first version or instant, and optionally the last";
     let expressions = expressions.filter(|expressions| (2..=3).contains(&expressions.len())).ok_or_else(|| wrong(shape))?;
     let name = text(expressions[0]).ok_or_else(|| wrong(shape))?;
-    let parts = parse::name_parts(&name).filter(|parts| (1..=3).contains(&parts.len())).ok_or_else(|| wrong(shape))?;
+    let parts = name_parts(&name).filter(|parts| (1..=3).contains(&parts.len())).ok_or_else(|| wrong(shape))?;
+    let parts = parts.into_iter().map(|part| part.value).collect();
     let point = |expression: &Expr| {
         let version = number(expression).and_then(|text| text.parse().ok()).map(Point::Version);
         version
