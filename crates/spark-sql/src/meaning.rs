@@ -1,23 +1,23 @@
 //! What only types can tell: operations that the engine does, but with another result than the dialect. They are said otherwise,
 //! or refused.
 
+mod refusal;
+
 use std::ops::Not as _;
-use std::sync::Arc;
 
 use tributary_lake::arrow::datatypes::DataType;
-use tributary_lake::datafusion;
 use tributary_lake::datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::common::{DFSchema, ScalarValue};
+use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
 use tributary_lake::datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction};
 use tributary_lake::datafusion::logical_expr::expr_rewriter::NamePreserver;
-use tributary_lake::datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, TryCast, Union, lit,
-};
+use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, lit};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::convert::{self, exists, word};
 use crate::functions;
 use crate::growth::Grown;
+use crate::meaning::refusal::{of_expression, of_node};
 use crate::together::{both, in_one_type, sides, together};
 use crate::value::{canonical, instant_type};
 use crate::{Error, decimal, quotient, sql_function};
@@ -76,12 +76,7 @@ pub(crate) fn apply_to(expression: Expr, schema: &DFSchema) -> Result<Expr, Erro
 }
 
 /// Notes the first part of an expression that is refused.
-fn look(
-    expression: &Expr,
-    schema: &DFSchema,
-    refused: &mut Option<Error>,
-    grown: &mut Grown,
-) -> datafusion::error::Result<TreeNodeRecursion> {
+fn look(expression: &Expr, schema: &DFSchema, refused: &mut Option<Error>, grown: &mut Grown) -> QueryResult<TreeNodeRecursion> {
     if refused.is_none() {
         *refused = grown.count(expression)?;
     }
@@ -94,26 +89,26 @@ fn look(
 }
 
 /// A call of what is written here.
-fn own(name: &str, arguments: Vec<Expr>) -> Option<Expr> {
-    let function: Arc<ScalarUDF> = functions::udf(name)?;
-    Some(Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments)))
+fn own(name: &str, arguments: Vec<Expr>) -> QueryResult<Expr> {
+    let function = functions::udf(name).ok_or_else(|| DataFusionError::Internal(format!("`{name}` is not written here")))?;
+    Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments)))
 }
 
 /// An expression in another type, by the dialect's cast.
-fn cast(expression: Expr, from: &DataType, to: &DataType, lenient: bool) -> Option<Expr> {
-    own(if lenient { "try_cast" } else { "cast" }, vec![expression, lit(word(to))]).filter(|_| from != to)
+fn cast(expression: Expr, to: &DataType, lenient: bool) -> QueryResult<Expr> {
+    own(if lenient { "try_cast" } else { "cast" }, vec![expression, lit(word(to))])
 }
 
 /// A value in another type, by the engine's cast where that is the dialect's.
-pub(crate) fn in_type(expression: Expr, from: &DataType, to: &DataType) -> Expr {
+pub(crate) fn in_type(expression: Expr, from: &DataType, to: &DataType) -> QueryResult<Expr> {
     if from == to {
-        expression
+        Ok(expression)
     } else if let Some(number) = number_in_type(&expression, to) {
-        number
+        Ok(number)
     } else if engine_casts(from, to) {
-        Expr::Cast(Cast::new(Box::new(expression), to.clone()))
+        Ok(Expr::Cast(Cast::new(Box::new(expression), to.clone())))
     } else {
-        cast(expression.clone(), from, to, false).unwrap_or(expression)
+        cast(expression, to, false)
     }
 }
 
@@ -144,32 +139,19 @@ fn engine_casts(from: &DataType, to: &DataType) -> bool {
 }
 
 /// What stands for a part of an expression whose own parts have been given their meaning.
-fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed<Expr>> {
+fn meant(part: Expr, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
     let type_of = |expression: &Expr| expression.get_type(schema).ok().map(|data_type| canonical(&data_type));
+    let is_made_here = |of: &Expr, to: &DataType| type_of(of).is_some_and(|from| !engine_casts(&from, to) && exists(&from, to));
     match part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => binary(*left, op, *right, schema),
-        Expr::Cast(Cast { expr, field }) => match type_of(&expr) {
-            Some(from) if !engine_casts(&from, field.data_type()) && exists(&from, field.data_type()) => {
-                let to = canonical(field.data_type());
-                Ok(match cast((*expr).clone(), &from, &to, false) {
-                    Some(cast) => Transformed::yes(cast),
-                    None => Transformed::no(Expr::Cast(Cast { expr, field })),
-                })
-            }
-            _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
-        },
-        Expr::TryCast(TryCast { expr, field }) => match type_of(&expr) {
-            Some(from) if !engine_casts(&from, field.data_type()) && exists(&from, field.data_type()) => {
-                let to = canonical(field.data_type());
-                Ok(match cast((*expr).clone(), &from, &to, true) {
-                    Some(cast) => Transformed::yes(cast),
-                    None => Transformed::no(Expr::TryCast(TryCast { expr, field })),
-                })
-            }
-            _ => Ok(Transformed::no(Expr::TryCast(TryCast { expr, field }))),
-        },
+        Expr::Cast(Cast { expr, field }) if is_made_here(&expr, field.data_type()) => {
+            cast(*expr, &canonical(field.data_type()), false).map(Transformed::yes)
+        }
+        Expr::TryCast(TryCast { expr, field }) if is_made_here(&expr, field.data_type()) => {
+            cast(*expr, &canonical(field.data_type()), true).map(Transformed::yes)
+        }
         Expr::Negative(inside) if type_of(&inside).is_some_and(|of| of.is_numeric() || of == DataType::Utf8) => {
-            Ok(own("negative", vec![(*inside).clone()]).map_or_else(|| Transformed::no(Expr::Negative(inside)), Transformed::yes))
+            own("negative", vec![*inside]).map(Transformed::yes)
         }
         Expr::Between(Between { expr, negated, low, high }) => {
             let (parts, changed) = together(vec![*expr, *low, *high], schema)?;
@@ -178,7 +160,7 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
                     let between = Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) };
                     Transformed::new(Expr::Between(between), changed, TreeNodeRecursion::Continue)
                 }
-                Err(_) => return Err(datafusion::error::DataFusionError::Internal("BETWEEN has three parts".to_owned())),
+                Err(_) => return Err(DataFusionError::Internal("BETWEEN has three parts".to_owned())),
             })
         }
         Expr::InList(InList { expr, list, negated }) => {
@@ -193,26 +175,30 @@ fn meant(part: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed
             Ok(Transformed::new(told, changed, TreeNodeRecursion::Continue))
         }
         Expr::Case(Case { expr, when_then_expr, else_expr }) => case(expr, when_then_expr, else_expr, schema),
-        Expr::ScalarFunction(ScalarFunction { func, args }) if sql_function::takes(&func).is_some() => {
-            let takes = sql_function::takes(&func).unwrap_or_default();
-            let given = args.into_iter().zip(takes).map(|(argument, to)| match type_of(&argument) {
-                Some(from) if !engine_casts(&from, to) => cast(argument.clone(), &from, to, false).unwrap_or(argument),
-                _ => argument,
-            });
-            Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { args: given.collect(), func: Arc::clone(&func) })))
-        }
-        // beside a decimal a whole number has just the digits that are written
-        Expr::ScalarFunction(ScalarFunction { func, args }) if takes_two(func.name()) && args.len() == 2 => {
-            let types: Vec<DataType> = args.iter().map(|side| type_of(side).unwrap_or(DataType::Null)).collect();
-            let args = args.into_iter().enumerate().map(|(at, side)| beside(side, &types[1 - at])).collect();
-            Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
-        }
-        Expr::ScalarFunction(call) if call.name() == "coalesce" => {
-            let (args, changed) = together(call.args, schema)?;
-            Ok(Transformed::new(Expr::ScalarFunction(ScalarFunction { func: call.func, args }), changed, TreeNodeRecursion::Continue))
-        }
+        Expr::ScalarFunction(call) => called(call, schema),
         part => Ok(Transformed::no(part)),
     }
+}
+
+/// A call whose arguments are brought to the types that it takes, or together.
+fn called(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
+    let type_of = |expression: &Expr| expression.get_type(schema).ok().map(|data_type| canonical(&data_type));
+    let (args, changed) = if let Some(takes) = sql_function::takes(&func) {
+        let given = args.into_iter().zip(takes).map(|(argument, to)| match type_of(&argument) {
+            Some(from) if !engine_casts(&from, to) => cast(argument, to, false),
+            _ => Ok(argument),
+        });
+        (given.collect::<QueryResult<Vec<_>>>()?, true)
+    } else if takes_two(func.name()) && args.len() == 2 {
+        // beside a decimal a whole number has just the digits that are written
+        let types: Vec<DataType> = args.iter().map(|side| type_of(side).unwrap_or(DataType::Null)).collect();
+        (args.into_iter().enumerate().map(|(at, side)| beside(side, &types[1 - at])).collect(), true)
+    } else if func.name() == "coalesce" {
+        together(args, schema)?
+    } else {
+        (args, false)
+    };
+    Ok(Transformed::new(Expr::ScalarFunction(ScalarFunction { func, args }), changed, TreeNodeRecursion::Continue))
 }
 
 /// The results of CASE in one type, and what is compared in another.
@@ -221,7 +207,7 @@ fn case(
     branches: Vec<(Box<Expr>, Box<Expr>)>,
     otherwise: Option<Box<Expr>>,
     schema: &DFSchema,
-) -> datafusion::error::Result<Transformed<Expr>> {
+) -> QueryResult<Transformed<Expr>> {
     let (conditions, results): (Vec<Expr>, Vec<Expr>) = branches.into_iter().map(|(when, then)| (*when, *then)).unzip();
     let count = results.len();
     let (mut results, changed) = together(results.into_iter().chain(otherwise.map(|one| *one)).collect(), schema)?;
@@ -238,7 +224,7 @@ fn case(
     Ok(Transformed::new(told, changed || compared, TreeNodeRecursion::Continue))
 }
 
-fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> datafusion::error::Result<Transformed<Expr>> {
+fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
     let type_of = |side: &Expr| side.get_type(schema).map_or(DataType::Null, |data_type| canonical(&data_type));
     let (from, to) = (type_of(&left), type_of(&right));
     let again = |left: Expr, right: Expr| Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) });
@@ -255,34 +241,28 @@ fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> datafusio
             let (left, right, changed) = both(left, right, schema)?;
             Ok(Transformed::new(again(left, right), changed, TreeNodeRecursion::Continue))
         }
-        Operator::Plus | Operator::Minus if from == DataType::Date32 && (to.is_integer()) => {
+        Operator::Plus | Operator::Minus if from == DataType::Date32 && to.is_integer() => {
             let name = if op == Operator::Plus { "date_add" } else { "date_sub" };
-            Ok(own(name, vec![left.clone(), right.clone()]).map_or_else(|| Transformed::no(again(left, right)), Transformed::yes))
+            own(name, vec![left, right]).map(Transformed::yes)
         }
-        Operator::Plus if to == DataType::Date32 && from.is_integer() => {
-            Ok(own("date_add", vec![right.clone(), left.clone()]).map_or_else(|| Transformed::no(again(left, right)), Transformed::yes))
-        }
+        Operator::Plus if to == DataType::Date32 && from.is_integer() => own("date_add", vec![right, left]).map(Transformed::yes),
         Operator::Plus | Operator::Minus if is_span_of_time(&to) => {
-            let left = match from {
-                DataType::Utf8 => cast(left.clone(), &from, &instant_type(), false).unwrap_or(left),
-                // a day and hours are an instant
-                DataType::Date32 if !is_of_days(&right) => cast(left.clone(), &from, &instant_type(), false).unwrap_or(left),
-                _ => left,
-            };
+            // a day and hours are an instant
+            let as_instant = from == DataType::Utf8 || (from == DataType::Date32 && !is_of_days(&right));
+            let left = if as_instant { cast(left, &instant_type(), false)? } else { left };
             Ok(Transformed::yes(again(left, right)))
         }
         Operator::Plus if is_span_of_time(&from) && to == DataType::Date32 && !is_of_days(&left) => {
-            let right = cast(right.clone(), &to, &instant_type(), false).unwrap_or(right);
+            let right = cast(right, &instant_type(), false)?;
             Ok(Transformed::yes(again(left, right)))
         }
         Operator::Plus | Operator::Minus | Operator::Multiply if is_checked(&from, &to) => {
-            let (left, right) = (beside(left, &to), beside(right, &from));
             let name = match op {
                 Operator::Plus => "plus",
                 Operator::Minus => "minus",
                 _ => "times",
             };
-            Ok(own(name, vec![left.clone(), right.clone()]).map_or_else(|| Transformed::no(again(left, right)), Transformed::yes))
+            own(name, vec![beside(left, &to), beside(right, &from)]).map(Transformed::yes)
         }
         Operator::Plus | Operator::Minus | Operator::Multiply if from.is_numeric() && to.is_numeric() => {
             let (left, right, changed) = both(left, right, schema)?;
@@ -355,127 +335,6 @@ fn is_null_literal(expression: &Expr) -> bool {
     }
 }
 
-/// What is refused of a node: texts and other values in one column, which the engine would make texts.
-fn of_node(node: &LogicalPlan) -> Option<Error> {
-    let mixed = |a: &DataType, b: &DataType| {
-        let (a, b) = (canonical(a), canonical(b));
-        let is_other = |data_type: &DataType| *data_type != DataType::Utf8 && !data_type.is_null();
-        (a == DataType::Utf8 && is_other(&b)) || (b == DataType::Utf8 && is_other(&a))
-    };
-    let refuse_mixed = |a: &DataType, b: &DataType, what: &str| {
-        mixed(a, b).then(|| Error::refused_with_hint(format!("{what} of {} and {}", said(a), said(b)), "cast one side", Span::empty()))
-    };
-    match node {
-        LogicalPlan::Union(Union { inputs, .. }) => {
-            let (first, others) = inputs.split_first()?;
-            others.iter().find_map(|other| {
-                let pairs = first.schema().fields().iter().zip(other.schema().fields());
-                pairs.into_iter().find_map(|(a, b)| refuse_mixed(a.data_type(), b.data_type(), "a column"))
-            })
-        }
-        LogicalPlan::Join(join) => join.on.iter().find_map(|(left, right)| {
-            refuse_mixed(&left.get_type(join.left.schema()).ok()?, &right.get_type(join.right.schema()).ok()?, "joining")
-        }),
-        _ => None,
-    }
-}
-
-fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Error> {
-    let type_of = |expression: &Expr| expression.get_type(schema).ok();
-    match expression {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => operation(&type_of(left)?, *op, &type_of(right)?),
-        Expr::Between(Between { expr, low, high, .. }) => {
-            let of = type_of(expr)?;
-            comparison(&of, &type_of(low)?).or_else(|| comparison(&of, &type_of(high)?))
-        }
-        Expr::InList(InList { expr, list, .. }) => {
-            let of = type_of(expr)?;
-            list.iter().find_map(|one| comparison(&of, &type_of(one)?))
-        }
-        Expr::Cast(Cast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
-        Expr::TryCast(TryCast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
-        Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
-            let of = type_of(call.params.args.first()?)?;
-            let nested = matches!(of, DataType::List(_) | DataType::Map(..));
-            if nested {
-                refuse(format!("`{}` of {}", call.func.name(), word(&of)), "arrays are ordered otherwise by the engine")
-            } else {
-                None
-            }
-        }
-        _ => None,
-    }
-}
-
-fn refuse(what: String, hint: &str) -> Option<Error> {
-    Some(Error::refused_with_hint(what, hint, Span::empty()))
-}
-
-fn has_cast(from: &DataType, to: &DataType) -> Option<Error> {
-    if exists(from, to) { None } else { refuse(format!("the cast from {} to {}", said(from), said(to)), "the dialect has no such cast") }
-}
-
-fn operation(left: &DataType, op: Operator, right: &DataType) -> Option<Error> {
-    match op {
-        Operator::Eq
-        | Operator::NotEq
-        | Operator::Lt
-        | Operator::LtEq
-        | Operator::Gt
-        | Operator::GtEq
-        | Operator::IsDistinctFrom
-        | Operator::IsNotDistinctFrom => comparison(left, right),
-        Operator::Plus | Operator::Minus | Operator::Multiply => arithmetic(left, op, right),
-        _ => None,
-    }
-}
-
-fn comparison(left: &DataType, right: &DataType) -> Option<Error> {
-    if (*left == DataType::Boolean && right.is_numeric()) || (*right == DataType::Boolean && left.is_numeric()) {
-        return refuse(format!("comparing {} with {}", said(left), said(right)), "cast one side");
-    }
-    None
-}
-
-fn arithmetic(left: &DataType, op: Operator, right: &DataType) -> Option<Error> {
-    let texts = |data_type: &DataType| is_text(data_type) || data_type.is_null();
-    if texts(left) && texts(right) && (is_text(left) || is_text(right)) {
-        return refuse(format!("{} {op} {}", said(left), said(right)), "cast the texts to numbers");
-    }
-    if is_time(left) && is_time(right) {
-        return refuse(format!("{} {op} {}", said(left), said(right)), "say datediff or timestampdiff");
-    }
-    let is_days = |time: &DataType, number: &DataType| matches!(time, DataType::Date32) && number.is_integer() && op != Operator::Multiply;
-    if (is_time(left) && right.is_numeric() && !is_days(left, right))
-        || (is_time(right) && left.is_numeric() && !(is_days(right, left) && op == Operator::Plus))
-    {
-        return refuse(format!("{} {op} {}", said(left), said(right)), "say interval '1' day");
-    }
-    None
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-}
-
-fn is_time(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _))
-}
-
 fn is_span_of_time(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(_) | DataType::Duration(_))
-}
-
-/// The type as a person calls it.
-fn said(data_type: &DataType) -> String {
-    match data_type {
-        data_type if is_text(data_type) => "a string".to_owned(),
-        data_type if data_type.is_integer() => "a whole number".to_owned(),
-        data_type if data_type.is_floating() => "a double".to_owned(),
-        data_type if data_type.is_decimal() => "a decimal".to_owned(),
-        DataType::Boolean => "a boolean".to_owned(),
-        DataType::Date32 | DataType::Date64 => "a date".to_owned(),
-        DataType::Timestamp(_, _) => "a timestamp".to_owned(),
-        other => word(other),
-    }
 }

@@ -62,8 +62,8 @@ pub(crate) fn together(parts: Vec<Expr>, schema: &DFSchema) -> Result<(Vec<Expr>
     let types: Option<Vec<DataType>> = parts.iter().map(|part| part.get_type(schema).ok().map(|data_type| canonical(&data_type))).collect();
     let Some(types) = types else { return Ok((parts, false)) };
     let Some(to) = meeting(&types)? else { return Ok((parts, false)) };
-    let each = parts.into_iter().zip(&types).map(|(part, from)| if from.is_null() { part } else { in_type(part, from, &to) });
-    Ok((each.collect(), true))
+    let each = parts.into_iter().zip(&types).map(|(part, from)| if from.is_null() { Ok(part) } else { in_type(part, from, &to) });
+    Ok((each.collect::<Result<_>>()?, true))
 }
 
 /// Both sides of an operator, likewise.
@@ -81,7 +81,7 @@ pub(crate) fn in_one_type(value: Expr, query: Subquery, schema: &DFSchema) -> Re
     let Some(column) = column_types(&query.subquery).into_iter().next() else { return Ok((value, query, false)) };
     let Some(to) = meeting(&[from.clone(), column])? else { return Ok((value, query, false)) };
     let subquery = Arc::new(in_types(&query.subquery, std::slice::from_ref(&to))?);
-    Ok((in_type(value, &from, &to), Subquery { subquery, ..query }, true))
+    Ok((in_type(value, &from, &to)?, Subquery { subquery, ..query }, true))
 }
 
 /// The inputs of a set operation and the keys of a join, likewise.
@@ -124,11 +124,11 @@ fn in_types(plan: &Arc<LogicalPlan>, to: &[DataType]) -> Result<LogicalPlan> {
     let columns = plan.schema().iter().enumerate().map(|(at, (qualifier, field))| {
         let (from, column) = (canonical(field.data_type()), Expr::Column(Column::from((qualifier, field))));
         match to.get(at) {
-            Some(to) if from != *to => in_type(column, &from, to).alias_qualified(qualifier.cloned(), field.name()),
-            _ => column,
+            Some(to) if from != *to => Ok(in_type(column, &from, to)?.alias_qualified(qualifier.cloned(), field.name())),
+            _ => Ok(column),
         }
     });
-    Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::clone(plan))?))
+    Ok(LogicalPlan::Projection(Projection::try_new(columns.collect::<Result<_>>()?, Arc::clone(plan))?))
 }
 
 fn united(union: Union) -> Result<LogicalPlan> {
@@ -156,7 +156,7 @@ fn joined(join: Join) -> Result<LogicalPlan> {
         let (from, of) = (canonical(&a.get_type(left.schema())?), canonical(&b.get_type(right.schema())?));
         let Some(to) = meeting(&[from.clone(), of.clone()])? else { return Ok((a.clone(), b.clone())) };
         is_cast = true;
-        Ok((in_type(a.clone(), &from, &to), in_type(b.clone(), &of, &to)))
+        Ok((in_type(a.clone(), &from, &to)?, in_type(b.clone(), &of, &to)?))
     });
     let on = pairs.collect::<Result<Vec<_>>>()?;
     // names are resolved: a key that is cast is no column that both sides have

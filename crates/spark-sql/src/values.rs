@@ -6,8 +6,11 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::ExprSchemable as _;
-use tributary_lake::datafusion::sql::sqlparser::ast::{Expr, ExprWithAlias, Query, SetExpr, Statement, Values, VisitMut as _, VisitorMut};
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    CastKind, Expr, ExprWithAlias, Query, SetExpr, Statement, Values, VisitMut as _, VisitorMut,
+};
 
+use crate::calls::own_cast;
 use crate::convert::word;
 use crate::together::meeting;
 use crate::value::canonical;
@@ -65,7 +68,7 @@ impl Columns<'_> {
         let Some(to) = meeting(&distinct).map_err(Error::plan)? else { return Ok(()) };
         for (cell, _) in cells.into_iter().zip(types).filter(|(_, from)| !from.is_null() && *from != to) {
             let value = std::mem::replace(cell, ast::boolean(true));
-            *cell = ast::call("cast", vec![value, ast::text(&word(&to))]);
+            *cell = own_cast(&CastKind::Cast, value, &word(&to));
         }
         Ok(())
     }

@@ -1,0 +1,132 @@
+//! Operations between types that the dialect does not have, or that the engine does with another result.
+
+use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::common::DFSchema;
+use tributary_lake::datafusion::logical_expr::expr::InList;
+use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, Union};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::Error;
+use crate::convert::{exists, word};
+use crate::value::canonical;
+
+/// What is refused of a node: texts and other values in one column, which the engine would make texts.
+pub(super) fn of_node(node: &LogicalPlan) -> Option<Error> {
+    let mixed = |a: &DataType, b: &DataType| {
+        let (a, b) = (canonical(a), canonical(b));
+        let is_other = |data_type: &DataType| *data_type != DataType::Utf8 && !data_type.is_null();
+        (a == DataType::Utf8 && is_other(&b)) || (b == DataType::Utf8 && is_other(&a))
+    };
+    let refuse_mixed = |a: &DataType, b: &DataType, what: &str| {
+        mixed(a, b).then(|| Error::refused_with_hint(format!("{what} of {} and {}", said(a), said(b)), "cast one side", Span::empty()))
+    };
+    match node {
+        LogicalPlan::Union(Union { inputs, .. }) => {
+            let (first, others) = inputs.split_first()?;
+            others.iter().find_map(|other| {
+                let pairs = first.schema().fields().iter().zip(other.schema().fields());
+                pairs.into_iter().find_map(|(a, b)| refuse_mixed(a.data_type(), b.data_type(), "a column"))
+            })
+        }
+        LogicalPlan::Join(join) => join.on.iter().find_map(|(left, right)| {
+            refuse_mixed(&left.get_type(join.left.schema()).ok()?, &right.get_type(join.right.schema()).ok()?, "joining")
+        }),
+        _ => None,
+    }
+}
+
+pub(super) fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Error> {
+    let type_of = |expression: &Expr| expression.get_type(schema).ok();
+    match expression {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => operation(&type_of(left)?, *op, &type_of(right)?),
+        Expr::Between(Between { expr, low, high, .. }) => {
+            let of = type_of(expr)?;
+            comparison(&of, &type_of(low)?).or_else(|| comparison(&of, &type_of(high)?))
+        }
+        Expr::InList(InList { expr, list, .. }) => {
+            let of = type_of(expr)?;
+            list.iter().find_map(|one| comparison(&of, &type_of(one)?))
+        }
+        Expr::Cast(Cast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
+        Expr::TryCast(TryCast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
+        Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
+            let of = type_of(call.params.args.first()?)?;
+            let nested = matches!(of, DataType::List(_) | DataType::Map(..));
+            if nested {
+                refuse(format!("`{}` of {}", call.func.name(), word(&of)), "arrays are ordered otherwise by the engine")
+            } else {
+                None
+            }
+        }
+        _ => None,
+    }
+}
+
+fn refuse(what: String, hint: &str) -> Option<Error> {
+    Some(Error::refused_with_hint(what, hint, Span::empty()))
+}
+
+fn has_cast(from: &DataType, to: &DataType) -> Option<Error> {
+    if exists(from, to) { None } else { refuse(format!("the cast from {} to {}", said(from), said(to)), "the dialect has no such cast") }
+}
+
+fn operation(left: &DataType, op: Operator, right: &DataType) -> Option<Error> {
+    match op {
+        Operator::Eq
+        | Operator::NotEq
+        | Operator::Lt
+        | Operator::LtEq
+        | Operator::Gt
+        | Operator::GtEq
+        | Operator::IsDistinctFrom
+        | Operator::IsNotDistinctFrom => comparison(left, right),
+        Operator::Plus | Operator::Minus | Operator::Multiply => arithmetic(left, op, right),
+        _ => None,
+    }
+}
+
+fn comparison(left: &DataType, right: &DataType) -> Option<Error> {
+    if (*left == DataType::Boolean && right.is_numeric()) || (*right == DataType::Boolean && left.is_numeric()) {
+        return refuse(format!("comparing {} with {}", said(left), said(right)), "cast one side");
+    }
+    None
+}
+
+fn arithmetic(left: &DataType, op: Operator, right: &DataType) -> Option<Error> {
+    let texts = |data_type: &DataType| is_text(data_type) || data_type.is_null();
+    if texts(left) && texts(right) && (is_text(left) || is_text(right)) {
+        return refuse(format!("{} {op} {}", said(left), said(right)), "cast the texts to numbers");
+    }
+    if is_time(left) && is_time(right) {
+        return refuse(format!("{} {op} {}", said(left), said(right)), "say datediff or timestampdiff");
+    }
+    let is_days = |time: &DataType, number: &DataType| matches!(time, DataType::Date32) && number.is_integer() && op != Operator::Multiply;
+    if (is_time(left) && right.is_numeric() && !is_days(left, right))
+        || (is_time(right) && left.is_numeric() && !(is_days(right, left) && op == Operator::Plus))
+    {
+        return refuse(format!("{} {op} {}", said(left), said(right)), "say interval '1' day");
+    }
+    None
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_time(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, _))
+}
+
+/// The type as a person calls it.
+fn said(data_type: &DataType) -> String {
+    match data_type {
+        data_type if is_text(data_type) => "a string".to_owned(),
+        data_type if data_type.is_integer() => "a whole number".to_owned(),
+        data_type if data_type.is_floating() => "a double".to_owned(),
+        data_type if data_type.is_decimal() => "a decimal".to_owned(),
+        DataType::Boolean => "a boolean".to_owned(),
+        DataType::Date32 | DataType::Date64 => "a date".to_owned(),
+        DataType::Timestamp(_, _) => "a timestamp".to_owned(),
+        other => word(other),
+    }
+}
