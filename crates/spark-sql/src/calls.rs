@@ -8,7 +8,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::ast::{boolean, call, case, number, object_name, text};
-use crate::functions::{self, Meaning, Rewrite};
+use crate::functions::{self, Known, Meaning, Rewrite};
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::{Error, likeness};
@@ -28,7 +28,11 @@ impl Rewriter<'_> {
         if *uses_odbc_syntax || !matches!(parameters, FunctionArguments::None) {
             return refuse("this form");
         }
-        let meaning = self.meaning(&written, name.0.len() == 1 && name.0[0].as_ident().is_some(), span)?;
+        let meaning = match self.meaning(&written, is_plain(name), span)? {
+            Meaning::Unknown => return Err(self.no_function(&written, span)),
+            Meaning::Refused(hint) => return Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
+            Meaning::Known(known) => known,
+        };
         let is_ordered = matches!(written.as_str(), "percentile_cont" | "percentile_disc" | "listagg" | "string_agg");
         if !within_group.is_empty() && !is_ordered {
             return refuse("WITHIN GROUP");
@@ -37,12 +41,6 @@ impl Rewriter<'_> {
             matches!(written.as_str(), "first" | "last" | "any_value" | "first_value" | "last_value" | "nth_value" | "lag" | "lead");
         if null_treatment.is_some() && !ignores_nulls {
             return refuse("IGNORE NULLS");
-        }
-        if let Meaning::Unknown = meaning {
-            return Err(self.no_function(&written, span));
-        }
-        if let Meaning::Refused(hint) = meaning {
-            return Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span));
         }
         let (arguments, plain) = match args {
             FunctionArguments::None => (Vec::new(), true),
@@ -67,7 +65,7 @@ impl Rewriter<'_> {
         }
         let plain = plain && filter.is_none() && over.is_none() && null_treatment.is_none() && within_group.is_empty();
         match meaning {
-            Meaning::Same { name: engine, least, most, of_row } => {
+            Known::Same { name: engine, least, most, of_row } => {
                 let ordered = std::mem::take(within_group);
                 if !(least..=most).contains(&arguments.len()) {
                     return refuse(&format!("the form with {} arguments", arguments.len()));
@@ -83,7 +81,7 @@ impl Rewriter<'_> {
                 let ranks = matches!(engine, "row_number" | "rank" | "dense_rank" | "ntile") && function.over.is_some();
                 Ok(ranks.then(|| own_cast(&CastKind::Cast, Expr::Function(function.clone()), "int")))
             }
-            Meaning::Rewritten(rewrite) => {
+            Known::Rewritten(rewrite) => {
                 if of_group(rewrite, function, &arguments, &written, span)? {
                     return Ok(None);
                 }
@@ -92,8 +90,6 @@ impl Rewriter<'_> {
                     _ => refuse("this form"),
                 }
             }
-            Meaning::Refused(hint) => Err(Error::refused_with_hint(format!("the function `{written}`"), hint, span)),
-            Meaning::Unknown => Err(self.no_function(&written, span)),
         }
     }
 
@@ -107,10 +103,9 @@ impl Rewriter<'_> {
     /// What is wrong with the name of a call, whatever its arguments are.
     pub(crate) fn unknown(&self, function: &Function) -> Option<Error> {
         let (written, span) = (written(&function.name), function.span());
-        let is_plain = function.name.0.len() == 1 && function.name.0[0].as_ident().is_some();
         // what is read as a call and is none
         let is_other = matches!(written.as_str(), "all" | "any" | "some");
-        match self.meaning(&written, is_plain, span) {
+        match self.meaning(&written, is_plain(&function.name), span) {
             Ok(Meaning::Unknown) if !is_other => Some(self.no_function(&written, span)),
             _ => None,
         }
@@ -119,7 +114,7 @@ impl Rewriter<'_> {
     /// What the function of this name, in lower case, is: one of the program's own, the dialect's, or one that people made, which may
     /// be called by its last parts where only one is called so.
     fn meaning<'r>(&'r self, written: &str, is_plain: bool, span: Span) -> Result<Meaning<'r>, Error> {
-        let same = |name: &'r str| Meaning::Same { name, least: 0, most: usize::MAX, of_row: false };
+        let same = |name: &'r str| Meaning::Known(Known::Same { name, least: 0, most: usize::MAX, of_row: false });
         if let Some(own) = self.own.iter().find(|own| own.to_lowercase() == written) {
             return Ok(same(own));
         }
@@ -326,6 +321,11 @@ fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span)
         }
         Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup => Err(wrong(arguments.len())),
     }
+}
+
+/// Whether a name has one part.
+fn is_plain(name: &ObjectName) -> bool {
+    matches!(name.0.as_slice(), [one] if one.as_ident().is_some())
 }
 
 fn take<const N: usize>(arguments: Vec<Expr>) -> Result<[Expr; N], usize> {

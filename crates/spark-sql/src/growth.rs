@@ -1,8 +1,6 @@
 //! What calls of people's functions come to once their expressions are written out in place of them: bodies that call others twice
 //! double with each of them, and so do arguments that a body names twice.
 
-use std::ops::ControlFlow;
-
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::error::Result;
 use tributary_lake::datafusion::logical_expr::Expr;
@@ -29,28 +27,23 @@ impl Growth {
     /// Of an expression over these parameters, calls of functions written out.
     pub fn of(expression: &Expr, parameters: &[String]) -> Result<Self> {
         let mut growth = Self { parts: 1, levels: 0, uses: vec![0; parameters.len()] };
-        match expression {
-            Expr::Column(column) => {
-                let used = parameters.iter().position(|parameter| *parameter == column.name);
-                used.into_iter().for_each(|at| growth.uses[at] = 1);
+        if let Some((body, arguments)) = call(expression) {
+            growth.parts = body.parts;
+            for (argument, times) in arguments.iter().zip(&body.uses) {
+                growth.add(&Self::of(argument, parameters)?, *times);
             }
-            Expr::ScalarFunction(ScalarFunction { func, args }) if sql_function::growth(func).is_some() => {
-                let Some(body) = sql_function::growth(func) else { return Ok(growth) };
-                growth.parts = body.parts;
-                for (argument, times) in args.iter().zip(&body.uses) {
-                    growth.add(&Self::of(argument, parameters)?, *times);
-                }
-                // an argument stands in the place of a parameter
-                growth.levels = growth.levels.saturating_sub(1).saturating_add(body.levels);
-                return Ok(growth);
-            }
-            other => {
-                other.apply_children(|child| {
-                    growth.add(&Self::of(child, parameters)?, 1);
-                    Ok(TreeNodeRecursion::Continue)
-                })?;
-            }
+            // an argument stands in the place of a parameter
+            growth.levels = growth.levels.saturating_sub(1).saturating_add(body.levels);
+            return Ok(growth);
         }
+        if let Expr::Column(column) = expression {
+            let used = parameters.iter().position(|parameter| *parameter == column.name);
+            used.into_iter().for_each(|at| growth.uses[at] = 1);
+        }
+        expression.apply_children(|child| {
+            growth.add(&Self::of(child, parameters)?, 1);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
         growth.levels += 1;
         Ok(growth)
     }
@@ -76,14 +69,14 @@ impl Grown {
     pub fn count(&mut self, expression: &Expr) -> Result<Option<Error>> {
         let mut refused = None;
         expression.apply(|part| {
-            let Expr::ScalarFunction(call) = part else { return Ok(TreeNodeRecursion::Continue) };
-            if sql_function::growth(&call.func).is_none() {
+            let Expr::ScalarFunction(function) = part else { return Ok(TreeNodeRecursion::Continue) };
+            if call(part).is_none() {
                 return Ok(TreeNodeRecursion::Continue);
             }
             let growth = Growth::of(part, &[])?;
             self.parts = self.parts.saturating_add(growth.parts);
-            if let ControlFlow::Break(error) = bounded(call.name(), self.parts, growth.levels) {
-                refused = Some(error);
+            refused = too_large(function.name(), self.parts, growth.levels);
+            if refused.is_some() {
                 return Ok(TreeNodeRecursion::Stop);
             }
             // its arguments are counted in it
@@ -93,11 +86,17 @@ impl Grown {
     }
 }
 
-fn bounded(function: &str, parts: u64, levels: u64) -> ControlFlow<Error> {
+/// What a call of a function that people made comes to, and what it is given; none of another expression.
+fn call(expression: &Expr) -> Option<(&Growth, &[Expr])> {
+    let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else { return None };
+    Some((sql_function::growth(func)?, args))
+}
+
+fn too_large(function: &str, parts: u64, levels: u64) -> Option<Error> {
     let what = match (parts > PARTS_MAX, levels > LEVELS_MAX) {
         (true, _) => format!("a text whose calls of `{function}` and others come to more than {PARTS_MAX} operations"),
         (_, true) => format!("a call of `{function}` that comes to more than {LEVELS_MAX} levels"),
-        (false, false) => return ControlFlow::Continue(()),
+        (false, false) => return None,
     };
-    ControlFlow::Break(Error::refused_with_hint(what, "functions call functions, and each stands for its whole expression", Span::empty()))
+    Some(Error::refused_with_hint(what, "functions call functions, and each stands for its whole expression", Span::empty()))
 }

@@ -37,6 +37,17 @@ pub(crate) use self::dates::field;
 /// What a function of the dialect is here.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Meaning<'n> {
+    /// Executed.
+    Known(Known<'n>),
+    /// Not executed by this release: what the engine would do, or what to say instead.
+    Refused(&'static str),
+    /// Not known.
+    Unknown,
+}
+
+/// How a function that is known is executed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Known<'n> {
     /// What the engine calls does the same with so many arguments.
     Same {
         name: &'n str,
@@ -47,10 +58,6 @@ pub(crate) enum Meaning<'n> {
     },
     /// Another way to say it, made by `calls.rs`.
     Rewritten(Rewrite),
-    /// Not executed by this release: what the engine would do, or what to say instead.
-    Refused(&'static str),
-    /// Not known.
-    Unknown,
 }
 
 /// How a call is said to the engine.
@@ -242,9 +249,9 @@ pub(crate) fn meaning(name: &str) -> Meaning<'static> {
     let Some(entry) = of_name(name) else { return Meaning::Unknown };
     let of_row = matches!(entry.how, How::Engine | How::Own(_) | How::Lambda);
     match entry.how {
-        How::Said(rewrite) => Meaning::Rewritten(rewrite),
+        How::Said(rewrite) => Meaning::Known(Known::Rewritten(rewrite)),
         How::Refused(why) => Meaning::Refused(why),
-        _ => Meaning::Same { name: entry.calls, least: entry.least, most: entry.most, of_row },
+        _ => Meaning::Known(Known::Same { name: entry.calls, least: entry.least, most: entry.most, of_row }),
     }
 }
 
