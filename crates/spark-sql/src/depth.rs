@@ -14,11 +14,21 @@ const LEVELS_SMALL: usize = 20;
 /// Bytes of stack for a text that needs more; they are only taken where they are used.
 const ROOM: usize = 128 << 20;
 
-/// The levels of the deepest expression.
+/// A tree and the levels of its deepest expression; a tree of too many is let go of.
 ///
 /// # Errors
 /// [`Error::Refused`] for more than anybody writes.
-pub(crate) fn levels(tree: &impl Visit) -> Result<usize, Error> {
+pub(crate) fn measured<T: Visit>(tree: T) -> Result<(T, usize), Error> {
+    match levels(&tree) {
+        Ok(levels) => Ok((tree, levels)),
+        Err(error) => {
+            stacker::grow(ROOM, || drop(tree));
+            Err(error)
+        }
+    }
+}
+
+fn levels(tree: &impl Visit) -> Result<usize, Error> {
     struct Depth {
         now: usize,
         most: usize,
@@ -46,11 +56,6 @@ pub(crate) fn levels(tree: &impl Visit) -> Result<usize, Error> {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(depth.most),
     }
-}
-
-/// Lets go of a tree that may be deeper than any that is executed.
-pub(crate) fn let_go<T>(tree: T) {
-    stacker::grow(ROOM, || drop(tree));
 }
 
 /// Does work on an expression of so many levels.

@@ -145,6 +145,11 @@ fn operator(operator: &mut JoinOperator, span: Span) -> Result<(&mut JoinConstra
     if let JoinOperator::Anti(constraint) = operator {
         *operator = JoinOperator::LeftAnti(constraint.clone());
     }
+    constraint(operator).ok_or_else(|| Error::refused("this kind of join", span))
+}
+
+/// The constraint of a join that is executed, its sides said by LEFT and RIGHT, and whether its right side can be named afterwards.
+pub(crate) fn constraint(operator: &mut JoinOperator) -> Option<(&mut JoinConstraint, bool)> {
     match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
@@ -153,9 +158,9 @@ fn operator(operator: &mut JoinOperator, span: Span) -> Result<(&mut JoinConstra
         | JoinOperator::Right(constraint)
         | JoinOperator::RightOuter(constraint)
         | JoinOperator::FullOuter(constraint)
-        | JoinOperator::CrossJoin(constraint) => Ok((constraint, true)),
-        JoinOperator::LeftSemi(constraint) | JoinOperator::LeftAnti(constraint) => Ok((constraint, false)),
-        _ => Err(Error::refused("this kind of join", span)),
+        | JoinOperator::CrossJoin(constraint) => Some((constraint, true)),
+        JoinOperator::LeftSemi(constraint) | JoinOperator::LeftAnti(constraint) => Some((constraint, false)),
+        _ => None,
     }
 }
 

@@ -8,17 +8,16 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use tributary_lake::datafusion::execution::SessionState;
-use tributary_lake::datafusion::sql::parser::Statement;
 use tributary_lake::datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, OrderByKind, Query, Select, SelectItem, SetExpr, Spanned,
-    Statement as Parsed, TableFactor, TableWithJoins, Value, Visit, Visitor, With,
+    Statement as Parsed, TableFactor, TableWithJoins, Visit, Visitor, With,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::ast::boolean;
+use crate::ast::{boolean, number};
 use crate::rewrite::Rewriter;
-use crate::{Error, depth, meaning, rewrite, text, values};
+use crate::{Error, depth, from, text};
 
 /// Plans of parts at most.
 const ATTEMPTS_MAX: u64 = 200;
@@ -29,11 +28,11 @@ const ATTEMPTS_LEAST: u64 = 4;
 
 /// Plans parts of a text.
 pub(crate) struct Locator<'a> {
-    pub state: &'a SessionState,
-    pub rewriter: &'a Rewriter<'a>,
-    pub levels: usize,
+    state: &'a SessionState,
+    rewriter: &'a Rewriter<'a>,
+    levels: usize,
     /// What is looked for.
-    pub refusal: &'a Error,
+    refusal: &'a Error,
     left: u64,
 }
 
@@ -46,7 +45,7 @@ impl<'a> Locator<'a> {
     /// Where the refusal of a statement comes from.
     pub(crate) fn statement(&mut self, statement: &Parsed) -> Option<Span> {
         match statement {
-            Parsed::Query(query) => self.query(query, &[]).or_else(|| start(query)),
+            Parsed::Query(query) => self.query(query, &[]).or_else(|| some(query.span())),
             Parsed::Explain { statement, .. } => self.statement(statement),
             _ => None,
         }
@@ -56,21 +55,18 @@ impl<'a> Locator<'a> {
     fn refuses(&mut self, query: Query) -> bool {
         let Some(left) = self.left.checked_sub(1) else { return false };
         self.left = left;
-        let mut statement = Parsed::Query(Box::new(query));
-        let planned = depth::with_room(self.levels, || rewrite::statement(&mut statement, self.rewriter)).and_then(|()| {
-            depth::with_room(self.levels, || values::in_one_type(&mut statement, self.state))?;
-            let planning = self.state.statement_to_plan(Statement::Statement(Box::new(statement)));
-            let plan = now(planning).ok_or(Error::Syntax { reason: String::new() })?.map_err(Error::plan)?;
-            depth::with_room(self.levels, || text::checked(meaning::apply(plan)?, self.state)).map(drop)
-        });
-        planned.is_err_and(|error| error.is_like(self.refusal))
+        let statement = Parsed::Query(Box::new(query));
+        depth::with_room(self.levels, || match now(text::planned(statement, self.levels, self.rewriter, self.state)) {
+            Some(Err(error)) => error.is_like(self.refusal),
+            Some(Ok(_)) | None => false,
+        })
     }
 
     fn query(&mut self, query: &Query, around: &[Cte]) -> Option<Span> {
         let mut named = around.to_vec();
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             if self.refuses(with_names(&cte.query, &named)) {
-                return self.query(&cte.query, &named).or_else(|| start(&cte.query));
+                return self.query(&cte.query, &named).or_else(|| some(cte.query.span()));
             }
             named.push(cte.clone());
         }
@@ -100,7 +96,7 @@ impl<'a> Locator<'a> {
             if let TableFactor::Derived { subquery, .. } = factor
                 && self.refuses(with_names(subquery, named))
             {
-                return self.query(subquery, named).or_else(|| start(subquery));
+                return self.query(subquery, named).or_else(|| some(subquery.span()));
             }
         }
         if self.refuses(selecting(select, one(), named)) {
@@ -138,7 +134,7 @@ impl<'a> Locator<'a> {
         for (item, join) in select.from.iter().flat_map(|item| item.joins.iter().map(move |join| (item, join))) {
             if let Some(condition) = condition(join) {
                 if self.refuses(selecting(&loose, SelectItem::UnnamedExpr(condition.clone()), named)) {
-                    return self.expression(condition, &loose, named);
+                    return self.expression(&condition, &loose, named);
                 }
                 let until: Vec<Join> = item.joins.iter().take_while(|other| !std::ptr::eq(*other, join)).chain([join]).cloned().collect();
                 let only = TableWithJoins { relation: item.relation.clone(), joins: until };
@@ -155,7 +151,7 @@ impl<'a> Locator<'a> {
         let Parts { expressions, queries } = parts(expression);
         for query in queries {
             if self.refuses(with_names(&query, named)) {
-                return self.query(&query, named).or_else(|| start(&query));
+                return self.query(&query, named).or_else(|| some(query.span()));
             }
         }
         for part in expressions {
@@ -209,16 +205,13 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
+/// A place that there is.
 fn some(span: Span) -> Option<Span> {
     (span.start.line > 0).then_some(span)
 }
 
-fn start(query: &Query) -> Option<Span> {
-    some(query.span())
-}
-
 fn one() -> SelectItem {
-    SelectItem::ExprWithAlias { expr: Expr::Value(Value::Number("1".into(), false).with_empty_span()), alias: Ident::new("one") }
+    SelectItem::ExprWithAlias { expr: number("1"), alias: Ident::new("one") }
 }
 
 /// The FROM of a select with something else selected.
@@ -271,24 +264,10 @@ fn with_names(query: &Query, named: &[Cte]) -> Query {
     query
 }
 
-fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    match operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint)
-        | JoinOperator::CrossJoin(constraint) => Some(constraint),
-        // what stands on the right of others cannot be named in a select
-        _ => None,
-    }
-}
-
-fn condition(join: &Join) -> Option<&Expr> {
-    match constraint(&join.join_operator)? {
-        JoinConstraint::On(condition) => Some(condition),
+/// The condition of a join. What stands on the right of some cannot be named in a select.
+fn condition(join: &Join) -> Option<Expr> {
+    match from::constraint(&mut join.join_operator.clone())? {
+        (JoinConstraint::On(condition), true) => Some(condition.clone()),
         _ => None,
     }
 }

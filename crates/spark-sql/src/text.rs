@@ -48,13 +48,7 @@ impl Text {
 
     /// A statement that has been read.
     pub(crate) fn of(statement: Parsed) -> Result<Self, Error> {
-        let levels = match depth::levels(&statement) {
-            Ok(levels) => levels,
-            Err(error) => {
-                depth::let_go(statement);
-                return Err(error);
-            }
-        };
+        let (statement, levels) = depth::measured(statement)?;
         alias::refuse_strings(&statement)?;
         let tables = breadth::check(&statement)?;
         let uses = uses::collect(&statement)?;
@@ -96,30 +90,35 @@ impl Text {
     /// # Errors
     /// [`Error::Refused`] for what is not executed as the dialect means it, [`Error::NoTable`] and [`Error::NoColumn`] with the
     /// nearest name, [`Error::Plan`] for what the engine refuses.
-    pub async fn plan(
-        mut self,
-        context: &SessionContext,
-        state: &SessionState,
-        tables: &Tables,
-        own: &[String],
-    ) -> Result<LogicalPlan, Error> {
+    pub async fn plan(self, context: &SessionContext, state: &SessionState, tables: &Tables, own: &[String]) -> Result<LogicalPlan, Error> {
         tables.register_in(context)?;
-        let rewriter = Rewriter { tables, own, travels: self.travels };
-        let written = depth::with_room(self.levels, || self.statement.clone());
-        let place = |error: Error| {
-            let locate = |error: &Error| Locator::new(state, &rewriter, (self.levels, self.tables), error).statement(&written);
-            error.placed(|error| depth::with_room(self.levels, || locate(error)))
-        };
-        depth::with_room(self.levels, || rewrite::statement(&mut self.statement, &rewriter)).map_err(place)?;
-        depth::with_room(self.levels, || values::in_one_type(&mut self.statement, state)).map_err(place)?;
-        let statement = Statement::Statement(Box::new(self.statement));
-        let plan = state.statement_to_plan(statement).await.map_err(|error| place(Error::plan(error)))?;
-        depth::with_room(self.levels, || checked(meaning::apply(plan)?, state)).map_err(place)
+        let Self { statement, levels, tables: count, travels, .. } = self;
+        let rewriter = Rewriter { tables, own, travels };
+        let written = depth::with_room(levels, || statement.clone());
+        let planned = planned(statement, levels, &rewriter, state).await;
+        planned.map_err(|error| {
+            error.placed(|error| depth::with_room(levels, || Locator::new(state, &rewriter, (levels, count), error).statement(&written)))
+        })
     }
 }
 
+/// Rewrites a statement, whose deepest expression has so many levels, and plans it.
+pub(crate) async fn planned(
+    mut statement: Parsed,
+    levels: usize,
+    rewriter: &Rewriter<'_>,
+    state: &SessionState,
+) -> Result<LogicalPlan, Error> {
+    depth::with_room(levels, || {
+        rewrite::statement(&mut statement, rewriter)?;
+        values::in_one_type(&mut statement, state)
+    })?;
+    let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await.map_err(Error::plan)?;
+    depth::with_room(levels, || checked(meaning::apply(plan)?, state))
+}
+
 /// A plan whose types fit, as the engine finds before it executes it.
-pub(crate) fn checked(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan, Error> {
+fn checked(plan: LogicalPlan, state: &SessionState) -> Result<LogicalPlan, Error> {
     state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {}).map_err(Error::plan)?;
     Ok(plan)
 }
@@ -141,11 +140,8 @@ pub fn unknown_functions(text: &str, own: &[String]) -> Vec<Error> {
     let mut calls = Calls(&rewriter, Vec::new());
     if let Ok(text) = Text::parse(text) {
         let _ = text.statement.visit(&mut calls);
-    } else if let Ok(parsed) = parse::expression(text) {
-        match depth::levels(&parsed) {
-            Ok(levels) => drop(depth::with_room(levels, || parsed.visit(&mut calls))),
-            Err(_) => depth::let_go(parsed),
-        }
+    } else if let Ok((parsed, levels)) = parse::expression(text).and_then(depth::measured) {
+        let _ = depth::with_room(levels, || parsed.visit(&mut calls));
     }
     calls.1
 }
@@ -155,18 +151,11 @@ pub fn unknown_functions(text: &str, own: &[String]) -> Vec<Error> {
 /// # Errors
 /// As [`Text::plan`].
 pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, schema: &DFSchema, own: &[String]) -> Result<Expr, Error> {
-    let parsed = parse::expression(text)?;
+    let (parsed, levels) = depth::measured(parse::expression(text)?)?;
     let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
     let of = |alias: &str| vec![alias.to_owned()];
     let relation = Relation { alias: relation.map(str::to_owned), names: relation.map(of).unwrap_or_default(), columns: columns.collect() };
     let scope = Scope { relations: vec![relation], ..Scope::default() };
-    let levels = match depth::levels(&parsed) {
-        Ok(levels) => levels,
-        Err(error) => {
-            depth::let_go(parsed);
-            return Err(error);
-        }
-    };
     let plan = |mut parsed: ParsedExpr| {
         Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
         let parsed = ExprWithAlias { expr: parsed, alias: None };

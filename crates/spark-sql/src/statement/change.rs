@@ -197,11 +197,6 @@ fn assignments(cursor: &mut Cursor<'_>) -> Result<Assigned, Error> {
 }
 
 fn rows(rows: Rows) -> Result<Change, Error> {
-    match depth::levels(&rows) {
-        Ok(levels) => Ok(Change::of_rows(uses::collect(&rows)?, levels, rows)),
-        Err(error) => {
-            depth::let_go(rows);
-            Err(error)
-        }
-    }
+    let (rows, levels) = depth::measured(rows)?;
+    Ok(Change::of_rows(uses::collect(&rows)?, levels, rows))
 }
