@@ -115,6 +115,7 @@ impl Selection {
         let slot = Arc::new(Slot::new(source, &mentioned(spec, source)));
         let tables = register(&session, lake, source, lookups, &slot).await.map_err(|error| in_clause("sources", error))?;
         let own: Vec<String> = options.functions.iter().map(|function| function.name().to_owned()).collect();
+        let mut named = Vec::new();
         let plan = match (&options.build, &spec.select) {
             (Some(build), _) => {
                 let mut inputs = BTreeMap::new();
@@ -126,8 +127,10 @@ impl Selection {
                 built.into_unoptimized_plan()
             }
             (None, Some(select)) => {
-                let planned = plan_query(&session, lake, select, &tables, &own).await;
-                planned.map_err(|source| Error::text(&spec.table, "select", source))?
+                let in_text = |source| Error::text(&spec.table, "select", source);
+                let text = Text::query(select).map_err(in_text)?;
+                named.extend(text.named().into_iter().map(str::to_lowercase));
+                plan_query(&session, lake, text, &tables, &own).await.map_err(in_text)?
             }
             (None, None) => all_columns(&session, source).await.map_err(|error| in_clause("sources", error))?,
         };
@@ -135,10 +138,8 @@ impl Selection {
         let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
         let mut state = session.state();
         state.execution_props_mut().query_execution_start_time = Some(options.as_of.unwrap_or_else(|| lake.clock().now()));
-        let lookups = lookups.iter().map(Table::schema);
-        let may_star = options.build.is_some() || spec.select.as_ref().is_some_and(|select| select.contains('*'));
-        let hidden: BTreeSet<String> =
-            if may_star { lookups.chain([source.schema()]).flat_map(|schema| hidden(&schema)).collect() } else { BTreeSet::new() };
+        let mut hidden: BTreeSet<String> = lookups.iter().map(Table::schema).chain([source.schema()]).flat_map(|of| hidden(&of)).collect();
+        hidden.retain(|name| !named.contains(&name.to_lowercase()));
         Self::of_plan(spec, source, own, plan, state, slot, (joins || options.build.is_some(), hidden))
     }
 
@@ -294,7 +295,7 @@ fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
     outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()
 }
 
-/// Columns of the engine, which a star brings along from tables whose rows change; without one, who names them is told that they are kept.
+/// Columns of the engine, which a star brings along from tables whose rows change; who names one is told that they are kept.
 fn hidden(schema: &Schema) -> Vec<String> {
     schema.fields().iter().map(|field| field.name()).filter(|name| name.starts_with("__")).cloned().collect()
 }
@@ -405,11 +406,10 @@ async fn register(
 async fn plan_query(
     session: &SessionContext,
     lake: &Lake,
-    select: &str,
+    text: Text,
     provided: &[Provided],
     own: &[String],
 ) -> Result<LogicalPlan, tributary_spark_sql::Error> {
-    let text = Text::query(select)?;
     let catalogue = &lake.options().catalogue;
     let names: Vec<TableName> = provided.iter().map(|(name, _)| name.clone()).collect();
     let mut tables = Tables::default();

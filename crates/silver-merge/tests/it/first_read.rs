@@ -331,9 +331,15 @@ fn a_star_leaves_hidden_columns_out() {
     block_on(async {
         let world = World::new();
         grow(&world, &[1, 2], 1, &MergePolicy::ScdType1).await?;
-        let error = world.run(&copy(StreamRead::Auto, Some("SELECT id, __sequence FROM silver.a"))).await;
-        let error = error.expect_err("it was named").to_string();
-        ensure!(error.contains("column `__sequence` begins with two underscores"), "{error}");
+        for select in [
+            "SELECT id, __sequence FROM silver.a",
+            "SELECT id * 2 AS twice, a.__SEQUENCE FROM silver.a",
+            "SELECT *, id AS __sequence FROM (SELECT id FROM silver.a) AS a",
+        ] {
+            let error = world.run(&copy(StreamRead::Auto, Some(select))).await;
+            let error = error.expect_err("it was named").to_string();
+            ensure!(error.contains("column `__sequence` begins with two underscores"), "{select}: {error}");
+        }
         let joined = SilverSpec {
             sources: vec![source("a"), target("a")],
             select: Some("SELECT o.id AS other, p.* FROM bronze.a AS o JOIN silver.a AS p ON o.id = p.id".to_owned()),
