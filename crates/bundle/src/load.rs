@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tributary_pipeline_sql::{Construct, Origins, portability_of_bundles};
+use tributary_specs::Place;
 
 use crate::bundle::{Bundle, Dataset};
 use crate::check::Stage;
@@ -87,6 +88,13 @@ pub struct Note {
     pub kind: String,
     /// In words.
     pub message: String,
+}
+
+impl Note {
+    pub(crate) fn new(place: Place, kind: &str, message: String) -> Self {
+        let Place { file, line, column } = place;
+        Self { file, line, column, kind: kind.to_owned(), message }
+    }
 }
 
 impl Loaded {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tributary_pipeline_sql::Origins;
-use tributary_specs::Place;
 
 use crate::error::Error;
 use crate::fault::Faults;
@@ -94,8 +93,7 @@ pub(crate) fn read(key: &str, node: &Node, sources: &mut Sources<'_>, faults: &m
     if !others.is_empty() {
         let at = node.entry("libraries").map_or(node.at, |entry| entry.key_at);
         let (what, reason) = (others.join(", "), "only SQL is run".to_owned());
-        let Place { file, line, column } = sources.files().place(at);
-        not_applied.push(Note { file, line, column, kind: "not_applied".to_owned(), message: format!("{what}: {reason}") });
+        not_applied.push(Note::new(sources.files().place(at), "not_applied", format!("{what}: {reason}")));
         faults.warning(at, Error::NotRun { what, reason });
     }
     let mut parameters = texts(node, "configuration");

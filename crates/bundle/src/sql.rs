@@ -65,13 +65,7 @@ fn taken(parsed: &Parsed, pipeline: Option<&str>, files: &Files, faults: &mut Fa
     }
     let shown = |place: &Place| files.shown(at(files, place).file).to_owned();
     let placed = |place: &Place| Place { file: shown(place), ..place.clone() };
-    let note = |place: &Place, kind: &str, message: String| Note {
-        file: shown(place),
-        line: place.line,
-        column: place.column,
-        kind: kind.to_owned(),
-        message,
-    };
+    let note = |place: &Place, kind: &str, message: String| Note::new(placed(place), kind, message);
     let datasets = parsed.datasets.iter().map(|definition| Dataset {
         pipeline: pipeline.map(str::to_owned),
         file: shown(&definition.place),
