@@ -325,6 +325,13 @@ impl Cursor {
         self.tokens.text(from, self.at)
     }
 
+    /// Bytes of [`Self::rest`] that these words take.
+    pub(crate) fn bytes(&self, words: &Range<usize>) -> Range<usize> {
+        let base = self.tokens.word(self.at).map_or(0, |word| word.start);
+        let Range { start, end } = self.tokens.bytes(words.start, words.end);
+        start.saturating_sub(base)..end.saturating_sub(base)
+    }
+
     /// All of the text that can still be read.
     pub(crate) fn rest(&self) -> &str {
         self.tokens.text(self.at, self.end)

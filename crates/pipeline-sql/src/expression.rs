@@ -38,17 +38,15 @@ impl Reader<'_> {
             let unreadable = Error::ExpressionUnreadable { of: of.to_owned(), clause: clause.to_owned(), reason };
             self.report.fault(&cursor.place(), &unreadable);
         }
-        let (from, place) = (cursor.at, cursor.place());
+        let (whole, place) = (cursor.within(cursor.at, end), cursor.place());
         cursor.at = end;
-        let (written, trail) = (cursor.text_from(from), cursor.tokens.trail(from, end));
-        let base = cursor.tokens.word(from).map_or(0, |word| word.start);
+        let (written, trail) = (whole.rest(), whole.tokens.trail(whole.at, whole.end));
         let (mut woven, mut at) = (Woven::default(), 0);
         for (words, value) in plain.replaced.iter().filter(|(words, _)| words.end <= end) {
-            if let (Some(first), Some(last)) = (cursor.tokens.word(words.start), cursor.tokens.word(words.end - 1)) {
-                woven.push(written, &trail, at..first.start - base);
-                woven.put(value, &trail, first.start - base);
-                at = last.end - base;
-            }
+            let range = whole.bytes(words);
+            woven.push(written, &trail, at..range.start);
+            woven.put(value, &trail, range.start);
+            at = range.end;
         }
         woven.push(written, &trail, at..written.len());
         let text = woven.text.clone();

@@ -154,21 +154,16 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     };
     let _ = tree.visit(&mut gathering);
     let Gathering { mut found, mut edits, metadata, .. } = gathering;
-    let base = cursor.tokens.word(cursor.at).map_or(0, |word| word.start);
-    let bytes = |words: &Range<usize>| match (cursor.tokens.word(words.start), cursor.tokens.word(words.end.saturating_sub(1))) {
-        (Some(first), Some(last)) => first.start.saturating_sub(base)..last.end.saturating_sub(base),
-        _ => 0..0,
-    };
     // What is taken out takes the blanks after it along.
     let text = cursor.rest().to_owned();
     for words in &plain.removed {
-        let mut range = bytes(words);
+        let mut range = cursor.bytes(words);
         let begins = text[..range.start].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(');
         let blanks = text[range.end..].len() - text[range.end..].trim_start().len();
         range.end += if begins { blanks } else { 0 };
         edits.push((range, String::new()));
     }
-    edits.extend(plain.replaced.iter().map(|(words, text)| (bytes(words), text.clone())));
+    edits.extend(plain.replaced.iter().map(|(words, text)| (cursor.bytes(words), text.clone())));
     edits.sort_by_key(|(range, _)| range.start);
     found.sort_by_key(|read: &Read| read.range.start);
     let shape = Shape { metadata, ..shape(&tree) };
@@ -274,15 +269,6 @@ struct Gathering<'a> {
 }
 
 impl Gathering<'_> {
-    /// Bytes of the query's text that these words take.
-    fn bytes(&self, words: &Range<usize>) -> Range<usize> {
-        let base = self.cursor.tokens.word(self.cursor.at).map_or(0, |word| word.start);
-        match (self.cursor.tokens.word(words.start), self.cursor.tokens.word(words.end.saturating_sub(1))) {
-            (Some(first), Some(last)) => first.start.saturating_sub(base)..last.end.saturating_sub(base),
-            _ => 0..0,
-        }
-    }
-
     /// The words that the parts of a name take.
     fn words(&self, parts: &[&Ident]) -> Option<Range<usize>> {
         let begin = self.cursor.tokens.at_location(parts.first()?.span.start)?;
@@ -306,15 +292,12 @@ impl Gathering<'_> {
             if call.function == "range" && !streaming {
                 return;
             }
-            let range = self.bytes(&(words.start..open + 1));
+            let range = self.cursor.bytes(&(words.start..open + 1));
+            let read = Read { name: None, streaming, place, written: Written::default(), range, aliased, call: None, changes: None };
             if call.function == table_changes::NAME {
-                return self.changes(
-                    &call,
-                    Read { name: None, streaming, place, written: Written::default(), range, aliased, call: None, changes: None },
-                );
+                return self.changes(&call, read);
             }
-            let written = Written::default();
-            self.found.push(Read { name: None, streaming, place, written, range, aliased, call: Some(call), changes: None });
+            self.found.push(Read { call: Some(call), ..read });
             return;
         }
         let common = |frame: &Frame| frame.common.iter().any(|common| texts.len() == 1 && common.eq_ignore_ascii_case(&texts[0]));
@@ -323,7 +306,7 @@ impl Gathering<'_> {
         }
         let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
         if let Some(name) = self.scope.named(&written, &place, self.report) {
-            let range = self.bytes(&words);
+            let range = self.cursor.bytes(&words);
             self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None, changes: None });
         }
     }
@@ -393,13 +376,13 @@ impl Visitor for Gathering<'_> {
             && live.quote_style.is_none()
             && live.value.eq_ignore_ascii_case("live")
         {
-            let range = self.bytes(&(words.start..words.start + 2));
+            let range = self.cursor.bytes(&(words.start..words.start + 2));
             self.edits.push((range, String::new()));
         }
         if let [metadata, field] = parts.as_slice()
             && metadata.value.eq_ignore_ascii_case("_metadata")
         {
-            let range = self.bytes(&words);
+            let range = self.cursor.bytes(&words);
             let names_column = self.columns.contains(&words.start);
             self.metadata.push(Metadata { range, field: field.value.to_lowercase(), names_column });
         }
