@@ -7,8 +7,8 @@ use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, Stre
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
 use crate::error::Error;
-use crate::parsed::{Definition, Placed, quoted};
-use crate::query::{Metadata, Query};
+use crate::parsed::{Definition, Kind, Placed, quoted};
+use crate::query::{Metadata, Query, Read};
 use crate::woven::Woven;
 
 /// Bytes of a query at most, views put in.
@@ -64,67 +64,37 @@ impl Lowering<'_> {
 
     /// `in_stream`: the query is a view that is read as a stream.
     fn text(&mut self, query: &Query, of: &str, feed: Option<&TableName>, in_stream: bool, out: &mut Rendered) -> Option<Woven> {
-        let in_place = |at: usize, text: &str| {
-            let mut woven = Woven::default();
-            woven.put(text, &query.trail, at);
-            woven
-        };
-        let edits = query.edits.iter().map(|(range, text)| (range.clone(), in_place(range.start, text)));
+        let edits = query.edits.iter().map(|(range, text)| (range.clone(), in_place(query, range, text)));
         let mut edits: Vec<(Range<usize>, Woven)> = edits.collect();
         if !query.stream_read.is_auto() {
             out.stream_read = query.stream_read;
         }
         for metadata in &query.shape.metadata {
-            let range = metadata.range.clone();
-            edits.push((range.clone(), in_place(range.start, &self.metadata(metadata, query, of)?)));
+            let text = self.metadata(metadata, query, of)?;
+            edits.push((metadata.range.clone(), in_place(query, &metadata.range, &text)));
         }
         let batch = !in_stream && !query.reads.iter().any(is_stream);
         for (number, read) in query.reads.iter().enumerate() {
             let streams = is_stream(read) || (in_stream && number == 0);
-            if let (Some(table), Some(_), true) = (feed, &read.call, batch) {
-                out.reads.push(table.clone());
-                let rows = self.rows_of_files(table, read, query);
-                edits.push((read.range.clone(), in_place(read.range.start, &rows)));
+            let Some(call) = &read.call else {
+                edits.extend(self.relation(query, read, of, streams, out)?);
                 continue;
-            }
-            if read.call.is_some() {
-                let Some(table) = feed.filter(|_| streams) else {
-                    let function = read.call.as_ref().map(|call| call.function.clone()).unwrap_or_default();
+            };
+            let text = match feed {
+                Some(table) if batch => self.rows_of_files(table, read, query),
+                Some(table) if streams => {
+                    out.stream = Some(table.clone());
+                    table.to_string()
+                }
+                _ => {
                     let instead = Some("a streaming table FROM STREAM of it, and read that table".to_owned());
-                    let what = format!("{function}(…) in this place");
+                    let what = format!("{}(…) in this place", call.function);
                     self.report.fault(&read.place, &Error::NotExecuted { of: of.to_owned(), what, instead });
                     return None;
-                };
-                out.stream = Some(table.clone());
-                out.reads.push(table.clone());
-                edits.push((read.range.clone(), in_place(read.range.start, &table.to_string())));
-                continue;
-            }
-            match self.meaning(read, of)? {
-                Meaning::Dataset(at) => {
-                    let defined = self.defined;
-                    let dataset = defined.datasets.get(at)?;
-                    if let (Some(_), crate::parsed::Kind::View) = (&read.changes, dataset.kind) {
-                        let what = format!("table_changes of the view {}", dataset.name);
-                        let instead = Some("the changes of the table that it reads".to_owned());
-                        self.report.fault(&read.place, &Error::NotExecuted { of: of.to_owned(), what, instead });
-                        return None;
-                    }
-                    if let Some(view) = dataset.query.as_ref().filter(|_| dataset.kind == crate::parsed::Kind::View) {
-                        out.has_view = true;
-                        let inner = self.view_text(dataset, view, of, streams, out)?;
-                        let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&dataset.name.name)) };
-                        let mut named = in_place(read.range.start, "(");
-                        named.add(&inner);
-                        named.put(&format!("){alias}"), &query.trail, read.range.start);
-                        edits.push((read.range.clone(), named));
-                    } else {
-                        let table = table_of(&dataset.name);
-                        edits.extend(named(query, read, table, streams, out));
-                    }
                 }
-                Meaning::Table(table) => edits.extend(named(query, read, table, streams, out)),
-            }
+            };
+            out.reads.extend(feed.cloned());
+            edits.push((read.range.clone(), in_place(query, &read.range, &text)));
         }
         let woven = edited(query, edits);
         self.rendered += woven.text.len();
@@ -136,6 +106,38 @@ impl Lowering<'_> {
             return None;
         }
         Some(woven)
+    }
+
+    /// What stands for the table or view that is read, where that is something else than is written.
+    fn relation(
+        &mut self,
+        query: &Query,
+        read: &Read,
+        of: &str,
+        streams: bool,
+        out: &mut Rendered,
+    ) -> Option<Option<(Range<usize>, Woven)>> {
+        let defined = self.defined;
+        let dataset = match self.meaning(read, of)? {
+            Meaning::Table(table) => return Some(named(query, read, table, streams, out)),
+            Meaning::Dataset(at) => defined.datasets.get(at)?,
+        };
+        let (Kind::View, Some(view)) = (dataset.kind, &dataset.query) else {
+            return Some(named(query, read, table_of(&dataset.name), streams, out));
+        };
+        if read.changes.is_some() {
+            let what = format!("table_changes of the view {}", dataset.name);
+            let instead = Some("the changes of the table that it reads".to_owned());
+            self.report.fault(&read.place, &Error::NotExecuted { of: of.to_owned(), what, instead });
+            return None;
+        }
+        out.has_view = true;
+        let inner = self.view_text(dataset, view, of, streams, out)?;
+        let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&dataset.name.name)) };
+        let mut put_in = in_place(query, &read.range, "(");
+        put_in.add(&inner);
+        put_in.put(&format!("){alias}"), &query.trail, read.range.start);
+        Some(Some((read.range.clone(), put_in)))
     }
 
     /// The query of a view, rows that its rules drop left out.
@@ -171,7 +173,7 @@ impl Lowering<'_> {
 
     /// The rows of a feed's table as `read_files` gives them to a view: what tells where a row is from stays out, but for what the query
     /// asks of it.
-    fn rows_of_files(&self, table: &TableName, read: &crate::query::Read, query: &Query) -> String {
+    fn rows_of_files(&self, table: &TableName, read: &Read, query: &Query) -> String {
         let decode = self.out.pipeline.feeds.iter().find(|feed| feed.table == *table).map(|feed| feed.decode);
         let names_file = query.shape.metadata.iter().any(|metadata| ["file_path", "file_name"].contains(&metadata.field.as_str()));
         let asked = |column: &str| column == "_rescued_data" || (column == "_file" && names_file);
@@ -204,11 +206,17 @@ impl Lowering<'_> {
     }
 }
 
+/// Text that stands for what is at some bytes of a query.
+fn in_place(query: &Query, range: &Range<usize>, text: &str) -> Woven {
+    let mut woven = Woven::default();
+    woven.put(text, &query.trail, range.start);
+    woven
+}
+
 /// Notes a table that is read; tells what its name is written as, where that is something else than stands there.
-fn named(query: &Query, read: &crate::query::Read, table: TableName, streams: bool, out: &mut Rendered) -> Option<(Range<usize>, Woven)> {
+fn named(query: &Query, read: &Read, table: TableName, streams: bool, out: &mut Rendered) -> Option<(Range<usize>, Woven)> {
     let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
     let by_name = query.text.get(read.range.clone()).is_some_and(|written| !written.contains('('));
-    let mut written = Woven::default();
     let text = match read.changes.as_ref().filter(|_| !streams) {
         Some(changes) => changes.call(&table.to_string()),
         None => table.to_string(),
@@ -216,12 +224,11 @@ fn named(query: &Query, read: &crate::query::Read, table: TableName, streams: bo
     if read.changes.is_some() && (!streams || !read.streaming) {
         out.changes_of.get_or_insert_with(|| table.clone());
     }
-    written.put(&text, &query.trail, read.range.start);
     if streams && out.stream.is_none() {
         out.stream = Some(table.clone());
     }
     out.reads.push(table);
-    (!(parts && by_name)).then(|| (read.range.clone(), written))
+    (!(parts && by_name)).then(|| (read.range.clone(), in_place(query, &read.range, &text)))
 }
 
 /// The query with the names that the definition gives its columns.
