@@ -85,6 +85,11 @@ pub(crate) fn replacing(anew: &Anew, files: Vec<DataFile>, commit: Commit) -> Co
     Commit { layout, operation: Operation::Overwrite, removes: files, reads: Reads::WholeTable, rewinds: true, replaces: true, ..commit }
 }
 
+/// Whether a table that mirrors its folder would lose rows of files that are there and cannot be read.
+pub(crate) fn must_wait(lane: &Lane, batch: &LaneBatch) -> bool {
+    lane.mirrors() && !lane.may_lose() && lane.anew.as_ref().is_some_and(|anew| anew.lost_files(batch) > 0)
+}
+
 /// Refuses to leave out files that the table was made of, unless that is meant; then it is noted.
 pub(crate) fn ensure_no_file_is_lost(lane: &Lane, batch: &mut LaneBatch) -> Result<()> {
     let Some(anew) = &lane.anew else { return Ok(()) };
@@ -113,7 +118,7 @@ pub(crate) async fn ensure_no_record_is_lost(lane: &mut Lane, readings: &[Readin
 
 /// That what a table was made of is lost, as an error or, where that was accepted, as a remark.
 fn lose(lane: &Lane, what: String) -> Result<String> {
-    match lane.accepts_shorter_history {
+    match lane.may_lose() {
         true => Ok(format!("built anew without what its source no longer has: {what}")),
         false => Err(Error::HistoryShorter { table: lane.feed.table.clone(), what }),
     }

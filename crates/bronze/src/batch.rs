@@ -303,6 +303,11 @@ impl LaneBatch {
                 Spoiled::Lost(race) => Ended::Lost(race),
             });
         }
+        if anew::must_wait(lane, &self) {
+            self.abandon().await;
+            lane.wait();
+            return Ok(Ended::Nothing);
+        }
         self.counts.check(&lane.feed.table)?;
         anew::ensure_no_file_is_lost(lane, &mut self)?;
         if let Some(race) = self.commit_superseded(lane).await? {

@@ -9,9 +9,10 @@ use tributary_specs::{Column, DataType, Source, SourceFeed, TableName, TableSpec
 
 use crate::anew::Anew;
 use crate::declaration::{self, Differences};
+use crate::files::Listed;
 use crate::ledger::Ledger;
 use crate::options::Options;
-use crate::plan::Topics;
+use crate::plan::{self, Topics};
 use crate::registry::Lookup;
 use crate::tally::Tally;
 use crate::widen::widen;
@@ -36,7 +37,11 @@ pub(crate) struct Lane {
     ready: bool,
     /// The table is to be built anew by the next commit.
     pub anew: Option<Anew>,
-    pub accepts_shorter_history: bool,
+    accepts_shorter_history: bool,
+    /// A file that is there could not be taken as it is.
+    pub left_files: bool,
+    /// The folder that the table mirrors is looked at again by the next run.
+    pub waits: bool,
     files_as_positions_max: usize,
     /// Bytes of the longest record.
     pub record_bytes_max: usize,
@@ -59,6 +64,8 @@ impl Lane {
             ready: false,
             anew: None,
             accepts_shorter_history: options.accept_shorter_history,
+            left_files: false,
+            waits: false,
             files_as_positions_max: options.files_as_positions_max,
             record_bytes_max: options.record_bytes_max.max(1),
             registry: Lookup::of(feed, options),
@@ -75,6 +82,28 @@ impl Lane {
     /// Whether the table holds what its folder holds.
     pub(crate) fn mirrors(&self) -> bool {
         matches!(&self.feed.source, Source::Files(files) if files.mirrors)
+    }
+
+    /// Whether a file may hold what the table is to take.
+    pub(crate) fn wants(&self, file: &Listed) -> bool {
+        !self.waits && plan::due(&self.taken, file)
+    }
+
+    /// Whether what the table was made of may be left out. What is gone from its folder is, where it mirrors that; not what is there and
+    /// cannot be read.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.accepts_shorter_history || (self.mirrors() && !self.left_files)
+    }
+
+    /// Leaves a table that mirrors its folder as it is, for the next run.
+    pub(crate) fn wait(&mut self) {
+        if let Some(anew) = self.anew.take() {
+            self.taken = anew.before;
+        }
+        self.waits = true;
+        self.tally
+            .remarks
+            .insert("files of its folder have changed or gone, and not all of them can be read yet: left for the next run".to_owned());
     }
 
     /// Has the next commit build the table anew, where there is one, for a reason.

@@ -63,15 +63,15 @@ fn stop_all(slots: &mut [Slot], error: Error) {
 async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], options: &Options) -> Result<VecDeque<Listed>> {
     let place = options.data.place(&group.path)?;
     let Listing { files: listed, faults } = list(&options.data, &place, lead, &group.path, &group.pattern(lead)?).await?;
+    let now_us = lake.clock().now().timestamp_micros();
+    mirror(slots, &listed, faults.is_empty() && !listed.iter().any(|file| group.settling(file, now_us)));
     for error in faults.into_iter().map(Arc::new) {
         events::file_left(&place.shown, &error.to_string());
         slots.iter_mut().filter_map(Slot::lane).for_each(|lane| lane.tally.file_faults.push(Arc::clone(&error)));
     }
-    let now_us = lake.clock().now().timestamp_micros();
-    mirror(slots, &listed, listed.iter().any(|file| group.settling(file, now_us)));
     let (count, mut settling, mut files) = (listed.len(), 0_u64, VecDeque::new());
     for file in listed {
-        let wanted = slots.iter().filter_map(Slot::running).any(|lane| plan::due(&lane.taken, &file));
+        let wanted = slots.iter().filter_map(Slot::running).any(|lane| lane.wants(&file));
         if file.size == 0 || !wanted {
             continue;
         }
@@ -89,15 +89,15 @@ async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], opt
     Ok(files)
 }
 
-/// Has tables that mirror the folder built anew, where its files say so and hold still.
-fn mirror(slots: &mut [Slot], listed: &[Listed], settling: bool) {
+/// Has tables that mirror the folder built anew, where its files say so; while these do not hold still, such a table takes nothing.
+fn mirror(slots: &mut [Slot], listed: &[Listed], still: bool) {
     for slot in slots {
-        let Some(lane) = slot.lane().filter(|lane| lane.mirrors() && lane.anew.is_none() && !settling) else { continue };
-        if plan::differs(&lane.taken, listed) {
-            lane.accepts_shorter_history = true;
-            if let Err(error) = lane.begin_anew("files of its folder have changed or gone") {
-                slot.stop(error);
-            }
+        let differs = |lane: &&mut Lane| lane.mirrors() && lane.anew.is_none() && plan::differs(&lane.taken, listed);
+        let Some(lane) = slot.lane().filter(differs) else { continue };
+        if !still {
+            lane.wait();
+        } else if let Err(error) = lane.begin_anew("files of its folder have changed or gone") {
+            slot.stop(error);
         }
     }
 }
@@ -234,7 +234,7 @@ impl Run<'_> {
     }
 
     async fn file(&mut self, file: &Listed, slots: &mut [Slot], batches: &mut [LaneBatch]) -> Result<(), Left> {
-        let ledgers = slots.iter().filter_map(Slot::running).filter(|lane| plan::due(&lane.taken, file)).map(Lane::made_of);
+        let ledgers = slots.iter().filter_map(Slot::running).filter(|lane| lane.wants(file)).map(Lane::made_of);
         let sizes: BTreeSet<u64> = ledgers.filter(|ledger| ledger.knows_path(file.path_mark())).flat_map(Ledger::sizes).collect();
         let identity = match identify(&self.options.data, file, &sizes, KEEP_BYTES).await.map_err(alone)? {
             Identified::Whole(identity) => identity,
@@ -389,7 +389,7 @@ async fn absorb(
 fn decide(slots: &[Slot], batches: &mut [LaneBatch], file: &Listed, identity: &Identity) -> Vec<Want> {
     let mut wants = Vec::new();
     for (slot, (lane, batch)) in slots.iter().zip(batches).enumerate() {
-        let Some(lane) = lane.running() else { continue };
+        let Some(lane) = lane.running().filter(|lane| !lane.waits) else { continue };
         let entry = Entry { id: identity.id, bytes: identity.bytes, path_mark: file.path_mark(), quick: file.quick() };
         let twin = batch.holds(&identity.id) && batch.entries.iter().any(|taken| taken.id == identity.id);
         match plan::decide(&lane.taken, file, identity) {
@@ -443,13 +443,16 @@ fn ignore_unrouted<'a>(batch: &mut LaneBatch, records: impl Iterator<Item = &'a 
 fn fault(slots: &mut [Slot], file: &Listed, error: Error) {
     events::file_left(&file.name, &error.to_string());
     let error = Arc::new(error);
-    let wanting = slots.iter_mut().filter_map(Slot::lane).filter(|lane| plan::due(&lane.taken, file));
-    wanting.for_each(|lane| lane.tally.file_faults.push(Arc::clone(&error)));
+    for lane in slots.iter_mut().filter_map(Slot::lane).filter(|lane| lane.wants(file)) {
+        lane.left_files = true;
+        lane.tally.file_faults.push(Arc::clone(&error));
+    }
 }
 
 fn moving(slots: &mut [Slot], file: &Listed) {
     let why = format!("file {} changed while it was read and was left whole for the next run", file.name);
     events::file_left(&file.name, "it changed while it was read");
+    slots.iter_mut().filter_map(Slot::lane).for_each(|lane| lane.left_files = true);
     remark_all(slots, &why);
 }
 

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tributary_bronze::Options;
 use tributary_lake::object_store::ObjectStoreExt;
 use tributary_lake::object_store::path::Path;
-use tributary_specs::{SourceFeed, Status};
+use tributary_lake::{Clock, SystemClock};
+use tributary_specs::{Source, SourceFeed, Status};
 use tributary_testkit::{Control, Controls, Law, Mode, Rule};
 
-use crate::world::{BAD_INPUT, World, code_of, exit_of, feed, json_lines, record, recorded};
+use crate::world::{BAD_INPUT, PARTIAL, World, code_of, exit_of, feed, gzip, json_lines, record, recorded};
 
 /// The same options, with every feed built anew.
 pub fn anew(mut options: Options, feeds: &[SourceFeed]) -> Options {
@@ -379,4 +381,46 @@ async fn a_table_that_mirrors_its_folder_holds_what_the_folder_holds_after_every
     world.drop_file("in/1.jsonl", lines([1])).await;
     run().await;
     assert_eq!(ids(&world, "bronze.a").await, [1, 3]);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_whole_leaves_the_table_that_mirrors_it_as_it_is() {
+    let world = World::new();
+    let feeds = mirror("in");
+    let run = async || world.run_with(&feeds, &world.options()).await.remove(0);
+    world.drop_file("in/1.jsonl", lines([1])).await;
+    world.drop_file("in/2.jsonl.gz", gzip(lines([2]).as_bytes())).await;
+    assert_eq!((run().await.error, ids(&world, "bronze.a").await), (None, vec![1, 2]));
+    world.drop_file("in/1.jsonl", lines([3])).await;
+    world.drop_file("in/2.jsonl.gz", &gzip(lines([5]).as_bytes())[..12]).await;
+    world.drop_file("in/4.jsonl", lines([4])).await;
+    let versions = world.versions().await;
+    let report = run().await;
+    assert_eq!((exit_of(&report), report.rows_in), (PARTIAL, 0), "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains("left for the next run")), "{:?}", report.notes);
+    assert_eq!((world.versions().await, ids(&world, "bronze.a").await), (versions, vec![1, 2]));
+    world.drop_file("in/2.jsonl.gz", gzip(lines([5]).as_bytes())).await;
+    assert_eq!((run().await.error, ids(&world, "bronze.a").await), (None, vec![3, 4, 5]));
+}
+
+#[tokio::test]
+async fn a_changed_file_beside_one_that_has_not_settled_is_not_added_to_what_it_was() {
+    let world = World::new();
+    let mut feeds = mirror("in");
+    if let Source::Files(source) = &mut feeds[0].source {
+        source.settle_seconds = 2;
+    }
+    let run = async || world.run_with(&feeds, &world.options()).await.remove(0);
+    world.drop_file("in/1.jsonl", lines([1])).await;
+    world.clock.set(SystemClock.now() + TimeDelta::seconds(2));
+    assert_eq!((run().await.error, ids(&world, "bronze.a").await), (None, vec![1]));
+    world.drop_file("in/1.jsonl", lines([2])).await;
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    world.drop_file("in/2.jsonl", lines([3])).await;
+    world.clock.set(SystemClock.now());
+    let report = run().await;
+    assert_eq!((report.status, ids(&world, "bronze.a").await), (Status::NothingNew, vec![1]), "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains("left for the next run")), "{:?}", report.notes);
+    world.clock.advance(TimeDelta::seconds(2));
+    assert_eq!((run().await.error, ids(&world, "bronze.a").await), (None, vec![2, 3]));
 }
