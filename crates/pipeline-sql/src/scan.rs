@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tributary_sql_dialect::closing_quote;
+use tributary_sql_dialect::{closing_quote, comment_end};
 
 use crate::error::Error;
 use crate::literal::{self, Quoted};
@@ -167,21 +167,7 @@ impl<'a> Scanner<'a> {
     /// A comment, which may hold others.
     fn comment(&mut self, statement: &mut Statement) {
         let rest = self.rest();
-        let (mut depth, mut at) = (0usize, 0);
-        let end = loop {
-            match rest.as_bytes().get(at..at + 2) {
-                Some(b"/*") => (depth, at) = (depth + 1, at + 2),
-                Some(b"*/") => {
-                    (depth, at) = (depth - 1, at + 2);
-                    if depth == 0 {
-                        break Some(at);
-                    }
-                }
-                Some(_) => at += 1,
-                None => break None,
-            }
-        };
-        let Some(end) = end else { return self.unterminated(statement, "the comment", "*/") };
+        let Some(end) = comment_end(rest) else { return self.unterminated(statement, "the comment", "*/") };
         if rest.starts_with("/*+") {
             statement.hints.push(self.at);
             statement.prepared.put(self.at, " ");

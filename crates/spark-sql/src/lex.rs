@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Location, Span};
-use tributary_sql_dialect::closing_quote;
+use tributary_sql_dialect::{closing_quote, comment_end};
 
 use crate::Error;
 
@@ -46,7 +46,7 @@ fn parts(text: &str) -> impl Iterator<Item = (Part, Range<usize>)> {
                 Part::Comment
             }
             b'/' if bytes[at..].starts_with(b"/*") => {
-                at = after_comment(bytes, at);
+                at += comment_end(&text[at..]).unwrap_or(text.len() - at);
                 Part::Comment
             }
             b'\'' | b'"' | b'`' => {
@@ -88,20 +88,6 @@ fn is_of_word(byte: u8) -> bool {
 fn after_quote(text: &str, start: usize, quote: u8, escapes: bool) -> usize {
     let body = start + 1;
     closing_quote(&text[body..], char::from(quote), escapes).map_or(text.len(), |end| body + end + 1)
-}
-
-/// Behind a comment in which there may be others.
-fn after_comment(bytes: &[u8], start: usize) -> usize {
-    let (mut at, mut open) = (start, 0_usize);
-    while at < bytes.len() {
-        match &bytes[at..] {
-            [b'/', b'*', ..] => (at, open) = (at + 2, open + 1),
-            [b'*', b'/', ..] if open == 1 => return at + 2,
-            [b'*', b'/', ..] => (at, open) = (at + 2, open - 1),
-            _ => at += 1,
-        }
-    }
-    bytes.len()
 }
 
 /// Refuses a text that is sure to have more words and signs than `most`, before memory is taken for them.

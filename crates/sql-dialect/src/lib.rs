@@ -1,4 +1,4 @@
-//! Spark's dialect of SQL, as the parser takes it, and its strings, which the parser does not know.
+//! Spark's dialect of SQL, as the parser takes it, and its strings and names, which the parser does not know.
 
 mod parsing;
 mod spark;
@@ -6,4 +6,4 @@ mod strings;
 
 pub use parsing::{name_parts, readable};
 pub use spark::Spark;
-pub use strings::{closing_quote, escape};
+pub use strings::{closing_quote, comment_end, escape};

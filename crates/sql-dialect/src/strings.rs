@@ -1,4 +1,4 @@
-//! Strings as Spark writes them: both quotes, escapes by backslash, raw ones, quotes doubled.
+//! Strings as Spark writes them: both quotes, escapes by backslash, raw ones, quotes doubled; and comments, which may hold comments.
 
 use std::borrow::Cow;
 
@@ -51,6 +51,26 @@ pub fn escape(after: &str) -> (Cow<'_, str>, usize) {
         Some('0') => digits(0, 3, 8).unwrap_or_else(|| plain("\0", 1)),
         Some('1') => digits(0, 3, 8).unwrap_or_else(|| plain("1", 1)),
         Some(other) => (Cow::Borrowed(&after[..other.len_utf8()]), other.len_utf8()),
+    }
+}
+
+/// The byte behind the comment that a text begins with; none where it is left open.
+///
+/// ```
+/// use tributary_sql_dialect::comment_end;
+///
+/// assert_eq!(comment_end("/* a /* b */ c */ d"), Some(17));
+/// assert_eq!(comment_end("/* a /* b */"), None);
+/// ```
+pub fn comment_end(text: &str) -> Option<usize> {
+    let (mut at, mut open) = (0, 0_usize);
+    loop {
+        match text.as_bytes().get(at..at + 2)? {
+            b"/*" => (at, open) = (at + 2, open + 1),
+            b"*/" if open <= 1 => return Some(at + 2),
+            b"*/" => (at, open) = (at + 2, open - 1),
+            _ => at += 1,
+        }
     }
 }
 
