@@ -79,32 +79,24 @@ impl Run<'_> {
         let (states, decision) = self.decide(there.as_ref(), &inputs).await?;
         report.version_from = there.as_ref().map(Table::version);
         report.positions = states.iter().filter_map(|state| Some((state.table.to_string(), state.recorded?))).collect();
-        match (decision, &there) {
-            (Decision::Nothing(reason), _) => {
-                report.reason = reason;
-                report.version_to = report.version_from;
-                Ok(Ended::NothingNew)
-            }
+        if let Decision::Nothing(reason) = decision {
+            report.reason = reason;
+            report.version_to = report.version_from;
+            return Ok(Ended::NothingNew);
+        }
+        let inputs = Input::open_all(&inputs).await?;
+        report.reason = match (decision, &there) {
+            (Decision::Nothing(reason) | Decision::Make(reason), _) => reason,
             (Decision::Follow(reason), Some(view)) if self.spec.refresh != Refresh::Full => {
-                let inputs = Input::open_all(&inputs).await?;
                 report.reason.clone_from(&reason);
-                match self.follow(view, &inputs, &states, report).await? {
-                    Following::Ended(ended) => Ok(ended),
-                    Following::Full(because) => {
-                        report.reason = self.in_full(reason, Some(because))?;
-                        self.refresh(there, &inputs, &states, report).await
-                    }
+                match Box::pin(self.follow(view, &inputs, &states, report)).await? {
+                    Following::Ended(ended) => return Ok(ended),
+                    Following::Full(because) => self.in_full(reason, Some(because))?,
                 }
             }
-            (Decision::Make(reason), _) => {
-                report.reason = reason;
-                self.refresh(there, &Input::open_all(&inputs).await?, &states, report).await
-            }
-            (Decision::Follow(reason) | Decision::Refresh(reason), _) => {
-                report.reason = self.in_full(reason, None)?;
-                self.refresh(there, &Input::open_all(&inputs).await?, &states, report).await
-            }
-        }
+            (Decision::Follow(reason) | Decision::Refresh(reason), _) => self.in_full(reason, None)?,
+        };
+        Box::pin(self.refresh(there, &inputs, &states, report)).await
     }
 
     /// Where the view is in its inputs, and what is therefore to be done.

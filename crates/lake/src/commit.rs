@@ -47,7 +47,7 @@ pub struct Commit {
     pub metrics: BTreeMap<String, String>,
 }
 
-/// By which columns a table is parted or clustered.
+/// By which columns a table is partitioned or clustered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableLayout {
     /// Partition columns.

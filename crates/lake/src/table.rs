@@ -331,7 +331,7 @@ impl Table {
     /// # Errors
     /// [`Error::NoVersion`] when its log is gone.
     pub async fn was_built_anew(&self, version: u64) -> Result<bool> {
-        let Some(actions) = self.log().actions(version).await? else { return Err(self.no_version(version).await) };
+        let actions = self.commit_actions(version).await?;
         Ok(actions.iter().any(|action| matches!(action, Action::CommitInfo(info) if transact::replaces_all(info))))
     }
 
@@ -372,7 +372,7 @@ impl Table {
         Ok((files, passed_over))
     }
 
-    /// By which columns the table is parted or clustered.
+    /// By which columns the table is partitioned or clustered.
     pub fn lies(&self) -> TableLayout {
         TableLayout { partition_by: self.partition_columns().to_vec(), cluster_by: self.cluster_columns().to_vec() }
     }

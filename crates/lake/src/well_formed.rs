@@ -88,8 +88,8 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
     if !commit.marks.is_empty() && !state.marks_rows() {
         return Err("rows are marked as deleted, and the table has no deletion vectors".to_owned());
     }
-    let parted_by = commit.layout.as_ref().map_or(&state.metadata.partition_columns, |lies| &lies.partition_by);
-    let columns: BTreeSet<&String> = parted_by.iter().collect();
+    let partition_by = commit.layout.as_ref().map_or(&state.metadata.partition_columns, |lies| &lies.partition_by);
+    let columns: BTreeSet<&String> = partition_by.iter().collect();
     let mut paths = BTreeSet::new();
     let partitions = commit
         .adds

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, AsArray, RecordBatch, StringArray, UInt32Array};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use tributary_specs::Column;
@@ -185,6 +186,19 @@ impl ChangeWriter {
         self.files.write(&batch).await
     }
 
+    /// Takes in the rows at these places of a batch, as ones that one of the four changes happened to.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub async fn write_rows(&mut self, rows: &RecordBatch, at: &[u32], change: &str) -> Result<()> {
+        let rows = take_record_batch(rows, &UInt32Array::from(at.to_vec()))?;
+        let mut fields = as_nullable(&rows.schema());
+        fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
+        let mut columns = rows.columns().to_vec();
+        columns.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])));
+        self.write(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?).await
+    }
+
     /// Completes the files. Without rows there are none.
     ///
     /// # Errors
@@ -207,6 +221,10 @@ impl ChangeWriter {
     pub async fn abandon(self) -> Result<()> {
         self.files.abandon().await
     }
+}
+
+fn as_nullable(schema: &Schema) -> Vec<Field> {
+    schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect()
 }
 
 fn unknown_change(types: &StringArray) -> Option<usize> {
@@ -245,7 +263,7 @@ impl Table {
     }
 
     fn change_writer_of(&self, schema: &Schema) -> ChangeWriter {
-        let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+        let mut fields = as_nullable(schema);
         fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
         let schema = Arc::new(Schema::new(fields));
         let files = Arc::new(file_schema(&schema, self.partition_columns()));

@@ -15,10 +15,11 @@ use tributary_lake::datafusion::logical_expr::{LogicalPlan, Projection};
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{KeyProbe, KeySearch, Keys, ReadOptions};
 
+use super::naming::{NAMING_MAX, naming_columns};
 use super::replace::difference;
 use super::rows::column;
-use super::run::{Followed, Follower, NAMING_MAX, Naming, as_view};
-use super::shape::{Moved, Places, naming_columns};
+use super::run::{Followed, Follower, Naming, as_view};
+use super::shape::{Moved, Places};
 use super::{Stop, normal};
 use crate::query::{Joins, plan_rows};
 

@@ -30,8 +30,9 @@ use tributary_lake::datafusion::physical_plan::execute_stream;
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{Keys, Lake};
 
+use super::naming::can_name_rows;
 use super::rows::{Gathered, column, count, gather, named, plan_of, untold};
-use super::shape::{Conditions, Moved, can_name_rows, referenced, shape_of, told_conditions};
+use super::shape::{Conditions, Moved, referenced, shape_of, told_conditions};
 use super::{Stop, too_much};
 use crate::scanned::Scanned;
 

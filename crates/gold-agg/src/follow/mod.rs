@@ -21,6 +21,7 @@
 mod audit;
 mod changed;
 mod feed;
+mod naming;
 mod normal;
 mod replace;
 mod rows;

@@ -3,7 +3,7 @@
 //! A view is a bag: equal rows are told apart by nothing, and each counts. A new row that is equal to an old one leaves it where it
 //! is; of those left over, an old and a new one that agree in the naming columns are an update.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch};
 use tributary_lake::arrow::datatypes::SchemaRef;
@@ -23,6 +23,16 @@ pub(crate) struct Difference {
 impl Difference {
     pub fn is_empty(&self) -> bool {
         self.updated.is_empty() && self.inserted.is_empty() && self.deleted.is_empty()
+    }
+
+    /// Old rows that go.
+    pub fn gone(&self) -> impl Iterator<Item = u32> {
+        self.updated.iter().map(|(old, _)| *old).chain(self.deleted.iter().copied())
+    }
+
+    /// New rows that come.
+    pub fn come(&self) -> impl Iterator<Item = u32> {
+        self.updated.iter().map(|(_, new)| *new).chain(self.inserted.iter().copied())
     }
 }
 
@@ -53,7 +63,7 @@ pub(crate) fn difference(old: &RecordBatch, new: &RecordBatch, columns: &[String
         }
         None => true,
     });
-    let replaced: std::collections::HashSet<u32> = updated.iter().map(|(old, _)| *old).collect();
+    let replaced: HashSet<u32> = updated.iter().map(|(old, _)| *old).collect();
     gone.retain(|row| !replaced.contains(row));
     Ok(Difference { updated, inserted: come, deleted: gone })
 }

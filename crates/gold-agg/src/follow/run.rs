@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use tributary_lake::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use tributary_lake::arrow::compute::{cast, concat_batches, take_record_batch};
-use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
+use tributary_lake::arrow::datatypes::{Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
@@ -14,9 +14,10 @@ use tributary_lake::{ChangeFile, Found, KeyProbe, KeySearch, Keys, Lake, Table, 
 use tributary_specs::GoldSpec;
 
 use super::changed::Changes;
+use super::naming::{most_telling, naming_columns};
 use super::replace::{Difference, difference};
-use super::rows::{column, count, distinct};
-use super::shape::{Moved, Places, naming_columns};
+use super::rows::{column, count};
+use super::shape::{Moved, Places};
 use super::{Stop, feed, normal, too_much};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
@@ -24,8 +25,6 @@ use crate::rules::{self, Tally};
 use crate::scanned::Scanned;
 use crate::{Error, Options, target};
 
-/// Columns that name rows, at most.
-pub(super) const NAMING_MAX: usize = 3;
 /// The part of the lake's memory that rows of one step may take.
 const MEMORY_PART: usize = 8;
 
@@ -129,7 +128,7 @@ impl Follower<'_> {
         if all.set().is_empty() {
             return Ok(None);
         }
-        let chosen = chosen(&all)?;
+        let chosen = most_telling(all.values())?;
         let names: Vec<String> = chosen.iter().map(|at| pairs[*at].1.clone()).collect();
         let keys = Keys::new(names, chosen.iter().map(|at| ArrayRef::clone(&all.values()[*at])).collect())?;
         Ok(Some(Naming { keys, places: chosen.iter().map(|at| candidates[*at]).collect() }))
@@ -164,14 +163,11 @@ impl Follower<'_> {
         let search = KeySearch::new(self.view, self.view.files().await?);
         let probe: Arc<dyn KeyProbe> = Arc::new(keys.clone());
         let old = self.found(&search, &probe).await?;
-        let columns: Vec<String> = match new.first() {
-            Some(batch) => batch.schema().fields().iter().map(|field| field.name().clone()).collect(),
-            None => self.view.columns().iter().map(|column| column.name.clone()).collect(),
-        };
         let new = match new.first() {
             Some(first) => as_view(&old.rows, &concat_batches(&first.schema(), &new)?)?,
             None => RecordBatch::new_empty(old.rows.schema()),
         };
+        let columns: Vec<String> = new.schema().fields().iter().map(|field| field.name().clone()).collect();
         let difference = difference(&old.rows, &new, &columns, keys.set().names())?;
         followed.updated = difference.updated.len() as u64;
         followed.inserted = difference.inserted.len() as u64;
@@ -180,14 +176,19 @@ impl Follower<'_> {
             return Ok(());
         }
         let options = WriterOptions::default();
-        let come: Vec<u32> = difference.updated.iter().map(|(_, new)| *new).chain(difference.inserted.iter().copied()).collect();
+        let come: Vec<u32> = difference.come().collect();
         if !come.is_empty() {
             let mut writer = self.view.writer(options.clone())?;
-            writer.write(&taken(&new, &come)?).await?;
+            writer.write(&take_record_batch(&new, &UInt32Array::from(come))?).await?;
             followed.files.adds = writer.finish().await?;
         }
         let taker = Taker { search: &search, over: self.view, vectors: true, options: &options };
-        for (file, gone) in gone(&difference, &old) {
+        let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        for row in difference.gone() {
+            let (file, place) = old.places[row as usize];
+            gone.entry(file).or_default().push(place);
+        }
+        for (file, gone) in gone {
             taker.take(file, gone, &mut followed.files).await?;
         }
         if followed.updated + followed.deleted > 0 && self.view.has_change_feed() {
@@ -223,7 +224,7 @@ impl Follower<'_> {
         ];
         for (rows, at, change) in changes {
             if !at.is_empty() {
-                writer.write(&worded(&taken(rows, at)?, change)?).await?;
+                writer.write_rows(rows, at, change).await?;
             }
         }
         Ok(writer.finish().await?)
@@ -253,49 +254,4 @@ pub(crate) fn why_not(spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<
     };
     let moved: Places = (0..inputs.len()).collect();
     Ok(naming_columns(&query, &Moved { inputs, moved: &moved }).err())
-}
-
-/// The columns to name rows by, those with most different values first, as many as tell the most rows apart.
-fn chosen(keys: &Keys) -> Result<Vec<usize>, ArrowError> {
-    let fields: Vec<Field> =
-        keys.values().iter().enumerate().map(|(at, column)| Field::new(at.to_string(), column.data_type().clone(), true)).collect();
-    let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), keys.values().to_vec())?;
-    let rows = std::slice::from_ref(&rows);
-    let mut by_values = Vec::new();
-    for at in 0..keys.values().len() {
-        by_values.push((distinct(rows, &[at])?, at));
-    }
-    by_values.sort_by_key(|(values, at)| (std::cmp::Reverse(*values), *at));
-    let mut chosen: Vec<usize> = Vec::new();
-    let mut told_apart = 0;
-    for (_, at) in by_values.into_iter().take(NAMING_MAX) {
-        let more = [chosen.clone(), vec![at]].concat();
-        let values = distinct(rows, &more)?;
-        if values > told_apart {
-            (chosen, told_apart) = (more, values);
-        }
-    }
-    Ok(chosen)
-}
-
-fn gone(difference: &Difference, old: &Found) -> BTreeMap<usize, Vec<u64>> {
-    let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for row in difference.updated.iter().map(|(old, _)| *old).chain(difference.deleted.iter().copied()) {
-        let (file, place) = old.places[row as usize];
-        gone.entry(file).or_default().push(place);
-    }
-    gone
-}
-
-fn taken(rows: &RecordBatch, at: &[u32]) -> Result<RecordBatch, ArrowError> {
-    take_record_batch(rows, &UInt32Array::from(at.to_vec()))
-}
-
-/// Rows with the word of what happened to them.
-fn worded(rows: &RecordBatch, change: &str) -> Result<RecordBatch, ArrowError> {
-    let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-    fields.push(Field::new("_change_type", DataType::Utf8, true));
-    let mut columns = rows.columns().to_vec();
-    columns.push(Arc::new(StringArray::from(vec![change; rows.num_rows()])) as ArrayRef);
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }

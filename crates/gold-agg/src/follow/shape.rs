@@ -13,7 +13,6 @@ mod join;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tributary_lake::arrow::datatypes::{DataType, TimeUnit};
 use tributary_lake::datafusion::catalog::TableProvider;
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -280,41 +279,5 @@ fn unaliased(expression: &Expr) -> &Expr {
     match expression {
         Expr::Alias(alias) => unaliased(&alias.expr),
         other => other,
-    }
-}
-
-/// Whether values of a type are equal exactly where their bytes are, so that they can name rows.
-pub(crate) fn can_name_rows(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Boolean
-            | DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::Int64
-            | DataType::Date32
-            | DataType::Timestamp(TimeUnit::Microsecond, _)
-            | DataType::Decimal128(..)
-            | DataType::Utf8
-            | DataType::Binary
-    )
-}
-
-/// The columns of a view that can say which of its rows a change concerns.
-///
-/// # Errors
-/// Why there are none.
-pub(crate) fn naming_columns(plan: &LogicalPlan, moved: &Moved<'_>) -> Result<Vec<usize>, Reason> {
-    let shape = shape_of(plan, moved)?;
-    let sure = |place: &usize| !shape.unsure.contains_key(place) && can_name_rows(plan.schema().field(*place).data_type());
-    let told: Vec<usize> = shape.told.iter().copied().filter(sure).collect();
-    if told.is_empty() {
-        return Err("no column of its result says of which groups or rows a row is made".to_owned());
-    }
-    let inside = |place: &usize| shape.fence.as_ref().is_none_or(|fence| fence.contains(place));
-    let named: Vec<usize> = told.into_iter().filter(inside).collect();
-    match named.is_empty() {
-        true => Err("which rows it has rests on values that may come out otherwise when they are computed again".to_owned()),
-        false => Ok(named),
     }
 }
