@@ -124,6 +124,15 @@ fn precision(digits: i128, scale: i8) -> u8 {
     u8::try_from(length).unwrap_or(u8::MAX).max(scale.unsigned_abs())
 }
 
+/// A whole number of 64 bits at most; none for another value.
+pub(crate) fn whole(value: &ValueWithSpan, negative: bool) -> Option<i64> {
+    let Value::Number(written, _) = &value.value else { return None };
+    match Number::of(written, negative) {
+        Ok(Number::Whole(number, _)) => Some(number),
+        Ok(Number::Decimal(..) | Number::Double(_) | Number::Float(_)) | Err(_) => None,
+    }
+}
+
 /// What stands for a number; none for another value.
 pub(crate) fn number(value: &ValueWithSpan, negative: bool) -> Result<Option<Expr>, Error> {
     let Value::Number(digits, long) = &value.value else { return Ok(None) };

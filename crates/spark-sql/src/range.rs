@@ -2,13 +2,13 @@
 
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, ObjectName, Query, Spanned, Statement, TableFunctionArgs, UnaryOperator, Value,
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, Query, Spanned, Statement, TableFunctionArgs, UnaryOperator,
 };
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 
 use crate::scope::Column;
-use crate::{Error, error};
+use crate::{Error, error, literal};
 
 /// What the function is called.
 pub(crate) const NAME: &str = "range";
@@ -50,11 +50,10 @@ pub(crate) fn query(name: &ObjectName, arguments: &TableFunctionArgs) -> Result<
 
 fn of_argument(argument: &FunctionArg) -> Option<i64> {
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) = argument else { return None };
-    let (sign, expression) = match expression {
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => ("-", expr.as_ref()),
-        expression => ("", expression),
+    let (negative, expression) = match expression {
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => (true, expr.as_ref()),
+        expression => (false, expression),
     };
     let Expr::Value(value) = expression else { return None };
-    let Value::Number(digits, false) = &value.value else { return None };
-    format!("{sign}{digits}").parse().ok()
+    literal::whole(value, negative)
 }

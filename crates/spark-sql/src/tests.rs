@@ -144,6 +144,21 @@ async fn a_string_is_not_taken_for_a_name() {
 }
 
 #[tokio::test]
+async fn a_range_leaves_its_end_out_whichever_way_it_goes() {
+    for (call, told) in [
+        ("range(3)", "0 1 2"),
+        ("range(1, 3)", "1 2"),
+        ("range(5, 0, -2)", "1 3 5"),
+        ("range(0, 3L)", "0 1 2"),
+        ("range(3, 0)", ""),
+        ("range(0, 3, -1)", ""),
+        ("range(2, 2)", ""),
+    ] {
+        assert_eq!(lines(&format!("select id from {call} order by id")).await[1..].join(" "), told, "{call}");
+    }
+}
+
+#[tokio::test]
 async fn an_expression_without_a_name_is_called_as_it_is_written() {
     assert_eq!(lines("select count(*), max(Amount) from silver.orders").await[0], "count(*)|max(Amount)");
     assert_eq!(lines("select 1 + 1").await, ["1 + 1", "2"]);
