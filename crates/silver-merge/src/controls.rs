@@ -27,6 +27,11 @@ pub(crate) fn flows_share_one_position(options: &LakeOptions) -> bool {
     broken(options, Rule::FlowsShareOnePosition)
 }
 
+/// The first reading of a source whose rows have changed comes in parts, as any other.
+pub(crate) fn first_read_in_parts(options: &LakeOptions) -> bool {
+    broken(options, Rule::FirstReadInParts)
+}
+
 #[cfg(feature = "controls")]
 use tributary_testkit::Control as Rule;
 
@@ -42,6 +47,7 @@ enum Rule {
     InsertsLeftOutOfChangeFeed,
     BeforeImagesUnchecked,
     FlowsShareOnePosition,
+    FirstReadInParts,
 }
 
 #[cfg(not(feature = "controls"))]

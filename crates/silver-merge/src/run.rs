@@ -287,7 +287,8 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     goal.until.get_or_insert(spec.stream.until().map_or(latest, |until| until.min(latest)));
     let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
     let mut start = Start { position, quarantined, replaces, whole: false };
-    start.whole = start.may_be_parted(spec, options) && source.is_first_read_whole(goal.until.unwrap_or(latest)).await?;
+    let may_be_parted = start.may_be_parted(spec, options) && !controls::first_read_in_parts(lake.options());
+    start.whole = may_be_parted && source.is_first_read_whole(goal.until.unwrap_or(latest)).await?;
     let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {
         run.ensure_carried_out(Some(source.table), attempt.existing.as_ref()).await?;
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
@@ -378,11 +379,10 @@ impl Attempt<'_> {
     }
 
     /// The one commit of the target, and what to say of it.
-    pub async fn commit(&self, table: &Table, intake: &Intake<'_>, commit: Commit, tally: Tally) -> Result<Ended> {
+    pub async fn commit(&self, table: &Table, intake: &Intake<'_>, mut commit: Commit, tally: Tally) -> Result<Ended> {
         if self.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.spec.table.clone() });
         }
-        let mut commit = commit;
         let mut replaced = None;
         if self.replaces {
             let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;

@@ -23,11 +23,13 @@ pub enum Control {
     BeforeImagesUnchecked,
     /// Flows of a table over one source keep one position together.
     FlowsShareOnePosition,
+    /// The first reading of a source whose rows have changed comes in parts, as any other.
+    FirstReadInParts,
 }
 
 impl Control {
     /// Every control.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::PositionsOutsideCommit,
         Self::FencingOff,
         Self::DeleteMemoryOff,
@@ -36,6 +38,7 @@ impl Control {
         Self::InsertsLeftOutOfChangeFeed,
         Self::BeforeImagesUnchecked,
         Self::FlowsShareOnePosition,
+        Self::FirstReadInParts,
     ];
 }
 

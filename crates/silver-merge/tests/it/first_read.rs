@@ -14,7 +14,7 @@ use tributary_lake::{Commit, CommitOutcome, Operation, Reads, WriterOptions};
 use tributary_silver_merge::{Error, Options};
 use tributary_specs::{Column, DataType, MergePolicy, SilverSpec, Status, StreamRead};
 use tributary_testkit::oracle::Row;
-use tributary_testkit::{Frame, Law, Tried};
+use tributary_testkit::{Control, Controls, Frame, Law, Tried};
 
 use crate::world::{SCD2, World, block_on, json_frame, sorted, source, spec, target};
 
@@ -88,8 +88,8 @@ impl Model {
     }
 }
 
-async fn play(steps: &[Step], skips: bool, tried: &mut Tried) -> Result<()> {
-    let world = World::new();
+async fn play(steps: &[Step], skips: bool, controls: Controls, tried: &mut Tried) -> Result<()> {
+    let world = World::with(controls);
     let stream = if skips { StreamRead::SkipChangeCommits } else { StreamRead::Auto };
     let dataset = SilverSpec { stream, ..spec("a", &[], MergePolicy::Append) };
     let mut model = Model::default();
@@ -163,13 +163,22 @@ async fn refresh(world: &World, dataset: &SilverSpec) -> Result<()> {
 
 #[test]
 fn law_a_first_read_is_the_table_as_it_is_and_later_ones_are_what_commits_add() {
-    let cases = (steps(), any::<bool>());
-    let tried = Law::new("first reads of a stream")
-        .within(Duration::from_secs(6))
-        .holds(&cases, |(steps, skips), tried| block_on(play(&steps, skips, tried)).map_err(|why| TestCaseError::fail(format!("{why:#}"))));
+    let tried =
+        Law::new("first reads of a stream").within(Duration::from_secs(6)).holds(&(steps(), any::<bool>()), |(steps, skips), tried| {
+            block_on(play(&steps, skips, Controls::none(), tried)).map_err(|why| TestCaseError::fail(format!("{why:#}")))
+        });
     for what in ["changed before the first read", "stops", "passed over", "full refreshes"] {
         assert!(tried.count(what) > 2, "{what}: {tried}");
     }
+}
+
+#[test]
+fn law_of_first_reads_fails_when_they_come_in_parts() {
+    let law = Law::new("first reads in parts").within(Duration::from_secs(120));
+    let broken = Controls::none().with(Control::FirstReadInParts);
+    law.is_broken(&(steps(), any::<bool>()), |(steps, skips), tried| {
+        block_on(play(&steps, skips, broken, tried)).map_err(|why| TestCaseError::fail(format!("{why:#}")))
+    });
 }
 
 /// A table with keys whose rows have hidden columns, fed by `bronze.a`.
