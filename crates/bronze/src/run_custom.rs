@@ -72,10 +72,12 @@ fn find(lane: &Lane, options: &Options) -> Result<Arc<dyn RecordSource>> {
 /// Reads until a batch is full, every partition is at its end, or the run shall end.
 async fn fill(lake: &Lake, lane: &mut Lane, source: &dyn RecordSource, readings: &mut [Reading], options: &Options) -> Result<LaneBatch> {
     let mut batch = LaneBatch::new(lake.clock().now().timestamp_micros());
-    // What builds a table anew is one commit.
     let bounded = lane.anew.is_none();
-    let most = options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(if bounded { 1 } else { u64::MAX });
-    let bytes = options.max_bytes_per_trigger.filter(|_| bounded).unwrap_or(u64::MAX);
+    let (most, bytes) = match bounded {
+        true => (options.max_records_per_trigger.unwrap_or(BATCH_RECORDS).max(1), options.max_bytes_per_trigger.unwrap_or(u64::MAX)),
+        // What builds a table anew is one commit.
+        false => (u64::MAX, u64::MAX),
+    };
     let mut taken = 0_u64;
     for reading in readings.iter_mut().filter(|reading| reading.is_due()) {
         while reading.position.next < reading.until && taken < most && batch.counts.bytes < bytes && !options.cancel.is_cancelled() {

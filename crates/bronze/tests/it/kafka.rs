@@ -41,6 +41,15 @@ impl Broker {
         self.flush();
     }
 
+    /// Writes 20 records with the id 7 that are more than the broker keeps of a partition, which is its last 5 MiB.
+    pub fn overflow(&self, topic: &str) {
+        let long = json!({"id": 7, "note": "x".repeat(500_000)}).to_string();
+        for _ in 0..20 {
+            self.put(BaseRecord::to(topic).partition(0).payload(&long));
+            self.flush();
+        }
+    }
+
     pub fn put(&self, record: BaseRecord<'_, str, str>) {
         self.put_bytes(record);
     }

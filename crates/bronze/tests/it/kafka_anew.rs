@@ -22,10 +22,13 @@ async fn topics_are_read_from_their_start_in_one_commit_and_read_on_from_their_e
     world.run_with(&wide, &broker.options(&world)).await;
     broker.send("t", 0, 10..13);
     // The feed reads one topic less, and its column has another type.
-    let narrow = [feed(json!({
-        "name": "a", "table": "bronze.a", "decode": "json", "source": {"kafka": {"topics": ["t"]}},
-        "columns": [{"name": "id", "type": "string"}],
-    }))];
+    let texts = |names: &[&str]| {
+        [feed(json!({
+            "name": "a", "table": "bronze.a", "decode": "json", "source": {"kafka": {"topics": names}},
+            "columns": [{"name": "id", "type": "string"}],
+        }))]
+    };
+    let narrow = texts(&["t"]);
     let mut full = anew(broker.options(&world), &narrow);
     full.max_records_per_trigger = Some(2);
     full.slice_records = 2;
@@ -43,10 +46,7 @@ async fn topics_are_read_from_their_start_in_one_commit_and_read_on_from_their_e
     let report = world.run_with(&narrow, &broker.options(&world)).await.remove(0);
     assert_eq!((report.status, report.rows_in), (Status::NothingNew, 0));
     // The topic that was left out is read as a new one once it is read again.
-    let both = [feed(json!({
-        "name": "a", "table": "bronze.a", "decode": "json", "source": {"kafka": {"topics": ["t", "u"]}},
-        "columns": [{"name": "id", "type": "string"}],
-    }))];
+    let both = texts(&["t", "u"]);
     broker.send("t", 1, 13..14);
     let report = world.run_with(&both, &broker.options(&world)).await.remove(0);
     assert_eq!((report.error, report.rows_out), (None, 3));
@@ -58,12 +58,7 @@ async fn records_that_the_broker_has_dropped_are_lost_by_choice_alone() {
     let feeds = [topics("a", json!({"topics": ["t"]}))];
     broker.send("t", 0, 0..3);
     world.run_with(&feeds, &broker.options(&world)).await;
-    // The broker keeps the last 5 MiB of a partition.
-    let long = json!({"id": 7, "note": "x".repeat(500_000)}).to_string();
-    for _ in 0..20 {
-        broker.put(BaseRecord::to("t").partition(0).payload(&long));
-        broker.flush();
-    }
+    broker.overflow("t");
     let versions = world.versions().await;
     let mut full = anew(broker.options(&world), &feeds);
     let report = world.run_with(&feeds, &full).await.remove(0);
