@@ -213,6 +213,23 @@ async fn a_view_in_partitions_follows_by_the_column_that_it_is_partitioned_by() 
 }
 
 #[tokio::test]
+async fn a_view_of_one_partition_of_its_input_takes_up_no_row_of_another_that_has_the_same_name() -> Result<()> {
+    let world = World::new();
+    let mut in_partitions = TableSpec::new(name("silver.orders"), Column::all_from_arrow(&orders().schema())?);
+    in_partitions.partition_by = vec!["region".to_owned()];
+    world.lake.create(&in_partitions).await?;
+    let begun = frame!("order_id: long | region: string | amount: long\n 1 | north | 10\n 1 | south | 99");
+    world.change("silver.orders", &BTreeSet::new(), &begun, false).await?;
+    let spec = GoldSpec::new(name("gold.north"), "SELECT order_id, amount FROM silver.orders WHERE region = 'north'");
+    refreshed(&world, &spec).await?;
+    let come = frame!("order_id: long | region: string | amount: long\n 1 | north | 5");
+    world.change("silver.orders", &BTreeSet::new(), &come, false).await?;
+    assert_eq!(refreshed(&world, &spec).await?.mode, "incremental");
+    assert_frames_eq!(world.rows("gold.north").await?, frame!("order_id: long | amount: long\n 1 | 10\n 1 | 5"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn changes_that_do_not_fit_into_memory_are_read_in_full() -> Result<()> {
     let world = World::with(crate::world::memory(), 8 << 20);
     world.append("silver.orders", &orders()).await?;
