@@ -11,7 +11,7 @@ use tributary::{ExitCode, Pipeline};
 use tributary_bundle::{Loaded as Read, Options, find, load_sql, load_with};
 use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
 
-use crate::failure::{Error, Failure, Outcome};
+use crate::failure::{Error, Failure, Outcome, count};
 use crate::{opened, portability, queries, start};
 
 /// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
@@ -37,6 +37,8 @@ pub struct Given {
     portability: bool,
     /// The bundle around the working folder.
     around: Option<PathBuf>,
+    /// What the command is about: the table, feed or job that its line names.
+    subject: Option<String>,
     /// Whether nothing beside a settings file says which pipeline is meant: no flag, no variable, no file of the default's name.
     names_none: bool,
 }
@@ -64,6 +66,7 @@ impl Given {
             accept_unprotected: matches.try_get_one("accept-unprotected").ok().flatten().copied().unwrap_or_default(),
             portability: matches.try_get_one("portability").ok().flatten().copied().unwrap_or_default(),
             around: around(&inputs.folder),
+            subject: ["table", "name"].iter().find_map(|name| matches.try_get_one::<String>(name).ok().flatten().cloned()),
             names_none: matches.try_get_raw("pipeline").ok().flatten().is_none()
                 && inputs.variable("TRIBUTARY_PIPELINE").is_none()
                 && !inputs.folder.join(DEFAULT_PIPELINE).is_file(),
@@ -80,9 +83,14 @@ impl Given {
         match program {
             Program::Validate => !self.paths.is_empty() || (self.around.is_some() && self.pipelines.is_empty()),
             Program::Job => self.around.is_some(),
-            Program::Run | Program::Plan | Program::Graph | Program::Setup | Program::Ddl | Program::Doctor | Program::Requeue => {
-                self.around.is_some() && (self.names_none || matches!(self.pipelines.as_slice(), [one] if is_key(one)))
-            }
+            Program::Run
+            | Program::Plan
+            | Program::Graph
+            | Program::Explain
+            | Program::Setup
+            | Program::Ddl
+            | Program::Doctor
+            | Program::Requeue => self.around.is_some() && (self.names_none || matches!(self.pipelines.as_slice(), [one] if is_key(one))),
             _ => false,
         }
     }
@@ -226,22 +234,18 @@ fn as_text(reads: &[Read], portability: bool) -> String {
     if portability {
         text.push_str(&portability::as_text(reads));
     }
-    let count = |of: &dyn Fn(&Read) -> usize| reads.iter().map(of).sum::<usize>();
-    let warnings = count(&|read| read.faults.len()) - errors(reads);
-    let warned = if warnings > 0 { format!("{}, ", plural(warnings, "warning")) } else { String::new() };
+    let all = |of: &dyn Fn(&Read) -> usize| reads.iter().map(of).sum::<usize>();
+    let warnings = all(&|read| read.faults.len()) - errors(reads);
+    let warned = if warnings > 0 { format!("{}, ", count(warnings, "warning")) } else { String::new() };
     let _ = writeln!(
         text,
         "{}, {}, {} checked, {warned}{}",
-        plural(count(&|read| read.bundle.datasets.len()), "dataset"),
-        plural(count(&|read| read.bundle.jobs.len()), "job"),
-        plural(count(&|read| read.files.len()), "file"),
-        plural(errors(reads), "error")
+        count(all(&|read| read.bundle.datasets.len()), "dataset"),
+        count(all(&|read| read.bundle.jobs.len()), "job"),
+        count(all(&|read| read.files.len()), "file"),
+        count(errors(reads), "error")
     );
     text
-}
-
-fn plural(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A pipeline to run, and the settings as it changes them.
@@ -267,7 +271,7 @@ pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
         let keys: Vec<String> = read.bundle.pipelines.keys().cloned().collect();
         return match keys.is_empty() && !read.is_sound() {
             true => Err(faults(&read)),
-            false => Err(Error::WhichPipeline { folder: around.clone(), keys, command: loaded.program.command() }.into()),
+            false => Err(Error::WhichPipeline { folder: around.clone(), keys, command: again(loaded, given) }.into()),
         };
     }
     let is_of_sql = |path: &PathBuf| path.is_dir() || is_sql(path);
@@ -295,7 +299,7 @@ pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result
     }
     let found = found?;
     if !found.unprotected.is_empty() && !given.accept_unprotected {
-        let next = format!("{} --accept-unprotected", again(loaded));
+        let next = format!("{} --accept-unprotected", again(loaded, given));
         return Err(Failure::of_all(
             found.unprotected.iter().map(|hidden| refused(NOT_RUN, &hidden.file, (hidden.line, hidden.column), &hidden.message, &next)),
         ));
@@ -312,13 +316,12 @@ pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result
     Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline })
 }
 
-/// The command that was typed, as far as the pipeline goes.
-fn again(loaded: &Loaded) -> String {
-    let named = loaded.settings.pipeline.iter().map(|path| format!(" --pipeline {}", path.display()));
-    match loaded.program {
-        Program::Run => format!("tributary run{}", named.collect::<String>()),
-        other => other.command().to_owned(),
-    }
+/// The command that was typed, without its flags but for the pipeline of a run.
+fn again(loaded: &Loaded, given: &Given) -> String {
+    let named = loaded.settings.pipeline.iter().filter(|_| loaded.program == Program::Run && !given.names_none);
+    let named = named.map(|path| format!(" --pipeline {}", path.display()));
+    let subject = given.subject.iter().map(|subject| format!(" {subject}"));
+    std::iter::once(loaded.program.command().to_owned()).chain(subject).chain(named).collect()
 }
 
 fn run_as(pipeline: Pipeline, user: Option<&str>) -> Pipeline {

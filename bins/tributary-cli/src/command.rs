@@ -204,7 +204,7 @@ fn explain() -> Command {
                 .help("Compute so many groups again and compare them with the view's rows"),
         )
         .args([variable(), conf()])
-        .args(arguments(Program::Setup))
+        .args(arguments(Program::Explain))
 }
 
 fn graph() -> Command {

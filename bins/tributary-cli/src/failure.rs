@@ -124,7 +124,7 @@ pub enum Error {
         /// The keys of its pipelines.
         keys: Vec<String>,
         /// The command that was typed, as far as it goes.
-        command: &'static str,
+        command: String,
     },
     /// CL0046. `--out` names a file by whose ending no form of graphs is known. Name one that is, or say the form by `--format`.
     #[error("{} is of no form that a graph is written in: .txt, .dot, .mmd or .html", file.display())]
@@ -264,7 +264,8 @@ pub enum Error {
     },
 }
 
-fn count(number: usize, word: &str) -> String {
+/// `1 file`, `2 files`.
+pub fn count(number: usize, word: &str) -> String {
     format!("{number} {word}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -463,7 +464,7 @@ mod tests {
             Error::InTheWay { folder: "shop".into(), files: vec!["databricks.yml".into(), "bundles/pipelines/retail.yml".into()] },
             Error::NothingPortable,
             Error::GraphForm { file: "graph.png".into() },
-            Error::WhichPipeline { folder: ".".into(), keys: vec!["lakeflow".into(), "retail".into()], command: "tributary run" },
+            Error::WhichPipeline { folder: ".".into(), keys: vec!["lakeflow".into(), "retail".into()], command: "tributary run".into() },
             Error::SameName { schema: "shop".into(), first: "bronze.orders".into(), second: "silver.orders".into(), name: "orders".into() },
             Error::NoDataset { name: "silver.ordres".into(), nearest: Some("silver.orders".into()) },
             Error::NoDataset { name: "x".into(), nearest: None },

@@ -16,9 +16,6 @@ use crate::{bundle, command};
 const PLACES: [&str; 10] =
     ["catalogue", "warehouse", "db_name", "base_data_path", "pipeline", "target", "config", "env_file", "var", "conf"];
 
-/// Commands that know the targets of a bundle.
-const OF_BUNDLES: [&str; 9] = ["run", "plan", "graph", "setup", "ddl", "doctor", "validate", "test", "requeue"];
-
 /// Where a command looked: what its line named, and what else says so.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -66,7 +63,7 @@ pub fn at_the_same_places(next: &str, places: &Places) -> String {
     for place in PLACES {
         let flag = command.get_arguments().find(|argument| argument.get_id() == place).and_then(|argument| argument.get_long());
         let Some(flag) = flag.filter(|flag| !next.contains(&format!("--{flag}"))) else { continue };
-        if place == "target" && places.are_of_bundle() && !OF_BUNDLES.contains(&command.get_name()) {
+        if place == "target" && places.are_of_bundle() && !knows_bundles(&command) {
             continue;
         }
         // a URL may hold a secret
@@ -75,6 +72,11 @@ pub fn at_the_same_places(next: &str, places: &Places) -> String {
         }
     }
     text
+}
+
+/// Whether a command knows the targets of a bundle: it knows its variables.
+fn knows_bundles(command: &clap::Command) -> bool {
+    command.get_arguments().any(|argument| argument.get_id() == "var")
 }
 
 /// The same for a message of a run's report, which ends with its next command.

@@ -23,7 +23,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("run", matches)) => beside_bundle(Program::Run, matches, inputs, |loaded, given| run::run(loaded, matches, given)),
         Some(("plan", matches)) => looking(Program::Plan, matches, inputs, |loaded, given| plan::plan(loaded, matches, given)),
         Some(("graph", matches)) => looking(Program::Graph, matches, inputs, |loaded, given| graph::graph(loaded, matches, given)),
-        Some(("explain", matches)) => looking(Program::Setup, matches, inputs, |loaded, given| explain::explain(loaded, matches, given)),
+        Some(("explain", matches)) => looking(Program::Explain, matches, inputs, |loaded, given| explain::explain(loaded, matches, given)),
         Some(("job", matches)) => {
             nested(matches, |_, matches| beside_bundle(Program::Job, matches, inputs, |loaded, given| job::run(loaded, matches, given)))
         }

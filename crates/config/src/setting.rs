@@ -149,6 +149,8 @@ pub enum Program {
     Plan,
     /// `tributary graph`
     Graph,
+    /// `tributary explain`
+    Explain,
     /// `tributary setup`
     Setup,
     /// `tributary ddl`
@@ -186,6 +188,7 @@ impl Program {
         Self::Job,
         Self::Plan,
         Self::Graph,
+        Self::Explain,
         Self::Setup,
         Self::Ddl,
         Self::Validate,
@@ -220,6 +223,7 @@ impl Program {
         Self::Run,
         Self::Plan,
         Self::Graph,
+        Self::Explain,
         Self::Setup,
         Self::Ddl,
         Self::Validate,
@@ -235,6 +239,7 @@ impl Program {
         Self::Job,
         Self::Plan,
         Self::Graph,
+        Self::Explain,
         Self::Setup,
         Self::Ddl,
         Self::Validate,
@@ -245,8 +250,18 @@ impl Program {
         Self::Gold,
     ];
     /// Those that print rows.
-    pub(crate) const PRINTS: &'static [Self] =
-        &[Self::Plan, Self::Setup, Self::Validate, Self::Test, Self::Doctor, Self::Show, Self::Quarantine, Self::Requeue, Self::Sql];
+    pub(crate) const PRINTS: &'static [Self] = &[
+        Self::Plan,
+        Self::Explain,
+        Self::Setup,
+        Self::Validate,
+        Self::Test,
+        Self::Doctor,
+        Self::Show,
+        Self::Quarantine,
+        Self::Requeue,
+        Self::Sql,
+    ];
 
     /// What a person types.
     pub const fn command(self) -> &'static str {
@@ -255,6 +270,7 @@ impl Program {
             Self::Job => "tributary job run",
             Self::Plan => "tributary plan",
             Self::Graph => "tributary graph",
+            Self::Explain => "tributary explain",
             Self::Setup => "tributary setup",
             Self::Ddl => "tributary ddl",
             Self::Validate => "tributary validate",

@@ -8,7 +8,7 @@ use tributary_bundle::{Test, TestFile};
 use tributary_config::Output;
 
 use super::compare::{Cells, Difference};
-use crate::failure::Failure;
+use crate::failure::{Failure, count};
 
 /// Rows that are shown of one kind.
 const ROWS_MAX: usize = 10;
@@ -40,8 +40,7 @@ pub fn all(said: &[Said], output: Output, took: Duration) -> String {
         return format!("{:#}\n", json!({"tests": tests, "passed": passed, "failed": failed, "millis": took.as_millis()}));
     }
     let mut text: String = said.iter().map(as_text).collect();
-    let plural = if said.len() == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{} test{plural}, {passed} passed, {failed} failed, {:.1} s", said.len(), took.as_secs_f64());
+    let _ = writeln!(text, "{}, {passed} passed, {failed} failed, {:.1} s", count(said.len(), "test"), took.as_secs_f64());
     text
 }
 

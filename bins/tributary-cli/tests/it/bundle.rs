@@ -84,8 +84,9 @@ fn a_command_in_a_bundle_that_names_no_pipeline_is_told_which_there_are() {
     let shop = shop();
     let root = std::fs::read_to_string(shop.path("databricks.yml")).unwrap();
     shop.write("databricks.yml", &root.replace("  jobs:\n", "    other: {libraries: [{glob: {include: sql/**}}]}\n  jobs:\n"));
-    for command in ["run", "plan", "graph", "setup", "doctor"] {
-        let said = shop.says(2, &[command, "--target", "prod"]);
+    for command in ["run", "plan", "graph", "setup", "doctor", "explain gold.v", "ddl silver.orders"] {
+        let words: Vec<&str> = command.split(' ').chain(["--target", "prod"]).collect();
+        let said = shop.says(2, &words);
         assert!(said.contains("CL0045") && said.contains("other, retail"), "{command}: {said}");
         assert!(said.contains(&format!("tributary {command} --pipeline other --target prod")), "{command}: {said}");
     }
