@@ -48,7 +48,8 @@ pub struct Lowered {
 }
 
 impl Parsed {
-    /// The specs of everything that has no mistake of its own. What they read of the rest counts as made elsewhere.
+    /// The specs of everything that has no mistake of its own. What they read of the rest is among the external
+    /// tables, and their origins know which of these have mistakes.
     pub fn sound_parts(&self) -> Lowered {
         let mut lowered = self.lowered.clone();
         lowered.pipeline.gold.append(&mut lowered.unread);
@@ -59,10 +60,14 @@ impl Parsed {
             let parts = of_datasets.filter_map(|problem| origin::part(&problem.path));
             let broken: BTreeSet<(Layer, usize)> = parts.map(|(layer, at, _)| (layer, at)).collect();
             if broken.is_empty() {
-                return lowered;
+                break;
             }
             lowered.leave_out(&broken);
         }
+        let mut mistaken: BTreeSet<TableName> = self.datasets.iter().map(|dataset| table_of(&dataset.name).folded()).collect();
+        mistaken.retain(|table| lowered.pipeline.external.iter().any(|missing| missing.folded() == *table));
+        Arc::make_mut(&mut lowered.origins).mistaken = mistaken;
+        lowered
     }
 
     /// The pipeline as specs, of this name.

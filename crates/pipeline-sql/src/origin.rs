@@ -1,9 +1,9 @@
 //! Where what specs hold stands in the files: texts word by word, names of clauses, columns, properties.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tributary_specs::{Layer, Path, Place, Step};
+use tributary_specs::{Layer, Path, Place, Step, TableName};
 
 use crate::parsed::Definition;
 use crate::place::Lines;
@@ -19,6 +19,8 @@ pub struct Origins {
     pub(crate) files: BTreeMap<String, Arc<Lines>>,
     /// What messages call files, where that is something else.
     pub(crate) shown: BTreeMap<String, String>,
+    /// Tables that the files define and the specs leave out for their mistakes, in lower case.
+    pub(crate) mistaken: BTreeSet<TableName>,
 }
 
 /// What of a part of a spec is meant.
@@ -116,6 +118,11 @@ impl Origins {
     #[must_use]
     pub fn shown_as(&self, shown: impl Fn(&str) -> String) -> Self {
         Self { shown: self.files.keys().map(|file| (file.clone(), shown(file))).collect(), ..self.clone() }
+    }
+
+    /// Whether a table is defined in the files, and left out of the specs for its mistakes.
+    pub fn is_mistaken(&self, table: &TableName) -> bool {
+        self.mistaken.contains(&table.folded())
     }
 
     /// Where a part of the specs stands; none of what is in no file.

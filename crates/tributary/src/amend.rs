@@ -6,6 +6,7 @@ use tributary_spark_sql::Error as Text;
 use tributary_specs::{ColumnSelection, GoldSpec, IgnoreNullUpdates, MergePolicy, SilverSpec};
 
 use crate::Error;
+use crate::spot::function_of;
 
 /// A dataset as it is looked at.
 #[derive(Debug, Clone)]
@@ -117,8 +118,7 @@ fn of_names(silver: &mut SilverSpec, of: &str, column: &str, meant: Option<&str>
 fn nulled(text: &mut String, error: &Text) -> Option<Shift> {
     let instead = match error {
         Text::NoColumn { .. } => "NULL",
-        Text::Refused { what, .. } if what.starts_with("the function `") => "coalesce",
-        _ => return None,
+        other => function_of(other).map(|_| "coalesce")?,
     };
     let (line, column) = error.span()?;
     let start: usize = text.split_inclusive('\n').take(usize::try_from(line).ok()?.checked_sub(1)?).map(str::len).sum();

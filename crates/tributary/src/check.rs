@@ -12,6 +12,8 @@ use futures::StreamExt as _;
 use futures::stream;
 use tributary_lake::arrow::datatypes::SchemaRef;
 use tributary_lake::{Commit, Operation, Progress};
+use tributary_silver_merge::Error as Silver;
+use tributary_spark_sql::Error as Text;
 use tributary_specs::{DatasetRef, Expectation, GoldSpec, Layer, Path, Place, SchemaPolicy, SilverSpec, TableName, TableSpec};
 
 use crate::amend::Draft;
@@ -132,6 +134,7 @@ impl Pipeline {
 
 /// Datasets planned side by side.
 const AT_ONCE: usize = 8;
+
 struct Check<'a> {
     pipeline: &'a Pipeline,
     lake: Lake,
@@ -200,7 +203,7 @@ impl<'a> Check<'a> {
     /// A dataset whose table is not made, and why.
     fn leave(&mut self, dataset: &DatasetRef, unplanned: Unplanned) {
         let why = match unplanned {
-            Unplanned::Mistaken => format!("`{}` has a mistake", dataset.table),
+            Unplanned::Mistaken => has_a_mistake(&dataset.table),
             Unplanned::LeftToFirstRun(why, part) => {
                 if dataset.layer != Layer::Bronze {
                     self.note(dataset, &why, &part);
@@ -223,11 +226,16 @@ impl<'a> Check<'a> {
     }
 
     fn why_unknown(&self, table: &TableName) -> Option<String> {
-        let made_here = || self.pipeline.spec().datasets().iter().any(|dataset| dataset.table == *table);
-        match self.unplanned.get(table) {
-            Some(why) => Some(why.clone()),
-            None => (!made_here()).then(|| format!("`{table}` is made elsewhere")),
+        if let Some(why) = self.unplanned.get(table) {
+            return Some(why.clone());
         }
+        if self.pipeline.spec().datasets().iter().any(|dataset| dataset.table == *table) {
+            return None;
+        }
+        Some(match self.pipeline.origins().is_some_and(|origins| origins.is_mistaken(table)) {
+            true => has_a_mistake(table),
+            false => format!("`{table}` is made elsewhere"),
+        })
     }
 
     /// The table of a dataset. Where something is wrong it is planned without its rules and then with each alone, so that one mistake
@@ -311,6 +319,10 @@ impl<'a> Check<'a> {
     }
 }
 
+fn has_a_mistake(table: &TableName) -> String {
+    format!("`{table}` has a mistake")
+}
+
 /// Whether a table may get more columns than are declared. `reads_growing` = so may one that it reads.
 pub(crate) fn grows(pipeline: &Pipeline, dataset: &DatasetRef, reads_growing: bool) -> bool {
     let spec = pipeline.spec();
@@ -337,14 +349,9 @@ pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Err
 
 /// A column that is not there, and the nearest that is.
 pub(crate) fn missed_column(error: &Error) -> Option<(&str, Option<&str>)> {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    match error {
-        Error::Silver(Silver::NoColumn { column, suggestion, .. }) => Some((column, suggestion.as_deref())),
-        Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. }) => match source.as_ref() {
-            tributary_spark_sql::Error::NoColumn { column, suggestion, .. } => Some((column, suggestion.as_deref())),
-            _ => None,
-        },
+    match (error, spot::text_of(error)) {
+        (Error::Silver(Silver::NoColumn { column, suggestion, .. }), _) => Some((column, suggestion.as_deref())),
+        (_, Some(Text::NoColumn { column, suggestion, .. })) => Some((column, suggestion.as_deref())),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use tributary_gold_agg::Error as Gold;
 use tributary_pipeline_sql::Spot;
 use tributary_silver_merge::Error as Silver;
+use tributary_spark_sql::Error as Text;
 use tributary_specs::{DatasetRef, GoldSpec, Layer, Mismatch, Path, Place, SilverSpec, Step, TableName};
 
 use crate::{Error, Pipeline};
@@ -23,7 +24,7 @@ impl Part {
         Self { steps: fields.iter().map(|field| Step::Field((*field).to_owned())).collect(), ..Self::default() }
     }
 
-    fn with_text(self, error: &tributary_spark_sql::Error) -> Self {
+    fn with_text(self, error: &Text) -> Self {
         Self { position: error.span(), name: error.name().map(last), ..self }
     }
 
@@ -45,8 +46,24 @@ impl Part {
     }
 }
 
+/// What is wrong with a text of a dataset, where an error is about one.
+pub(crate) fn text_of(error: &Error) -> Option<&Text> {
+    match error {
+        Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. }) => Some(source),
+        _ => None,
+    }
+}
+
+/// The function that a text calls and that is not executed.
+pub(crate) fn function_of(text: &Text) -> Option<&str> {
+    match text {
+        Text::Refused { what, .. } => what.strip_prefix("the function `")?.strip_suffix('`'),
+        _ => None,
+    }
+}
+
 /// The last part of a name.
-pub(crate) fn last(name: &str) -> String {
+fn last(name: &str) -> String {
     name.rsplit('.').next().unwrap_or(name).to_owned()
 }
 
@@ -107,12 +124,12 @@ fn declared(differences: &[Mismatch]) -> Part {
 /// The chain of messages; `placed` = where it stands is said otherwise, so that lines and columns of the text alone are left out.
 pub(crate) fn words(error: &Error, placed: bool) -> String {
     let told = tributary_fault::chain(error);
-    match error {
+    match (error, text_of(error)) {
         _ if !placed => told,
-        Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. }) => {
-            told.replacen(&source.to_string(), &source.without_place(), 1)
+        (_, Some(text)) => told.replacen(&text.to_string(), &text.without_place(), 1),
+        (Error::Gold(Gold::Rule { span: Some((line, column)), .. }), _) => {
+            told.replacen(&format!(" (line {line}, column {column})"), "", 1)
         }
-        Error::Gold(Gold::Rule { span: Some((line, column)), .. }) => told.replacen(&format!(" (line {line}, column {column})"), "", 1),
         _ => told,
     }
 }

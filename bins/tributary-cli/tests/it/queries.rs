@@ -67,6 +67,8 @@ CREATE OR REFRESH MATERIALIZED VIEW gold.y (CONSTRAINT one EXPECT (id > 0)) AS S
     let meant: Vec<_> =
         PLACES.iter().map(|(line, column, code)| ("sql/1_mistakes.sql".to_owned(), *line, *column, (*code).to_owned())).collect();
     assert_eq!(of_queries, meant, "{json:#}");
+    let notes: Vec<_> = json["notes"].as_array().unwrap().iter().filter_map(|note| note["message"].as_str()).collect();
+    assert!(notes.contains(&"gold.y is not planned before its first run: `silver.u` has a mistake"), "{notes:?}");
     assert_eq!(faults.len(), 14, "a mistake of the form, and one against the rules of specs, are told beside them: {faults:?}");
     assert!(shop.says(2, &["validate", "sql"]).ends_with("14 errors\n"));
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use tributary_fault::Fault as _;
+use tributary_gold_agg::Error as Gold;
+use tributary_silver_merge::Error as Silver;
+use tributary_spark_sql::Error as Text;
 use tributary_specs::{DatasetRef, Layer, Path, SetRule, SilverSpec, Step, TableSpec};
 
 use super::{Check, QueryProblem, Unplanned, grows, missed_column};
 use crate::amend::{Draft, Left, Shift};
-use crate::spot::{self, Part, part};
+use crate::spot::{self, Part, function_of, part};
 use crate::{Error, Pipeline};
 
 /// Mistakes of one dataset at most.
@@ -16,19 +19,17 @@ const MISTAKES_MAX: usize = 20;
 impl Check<'_> {
     /// Takes down a mistake, and those that show once it is left out; each flow of several by itself.
     pub(super) async fn mistakes(&mut self, dataset: &DatasetRef, error: Error) -> Unplanned {
-        let Draft::Silver(silver) = self.draft(dataset, Some(Vec::new())) else {
-            let draft = self.draft(dataset, Some(Vec::new()));
-            return self.mistakes_of(dataset, draft, error, None).await;
+        let silver = match self.draft(dataset, Some(Vec::new())) {
+            Draft::Silver(silver) => silver,
+            draft @ (Draft::Feed(_) | Draft::Gold(_)) => return self.mistakes_of(dataset, draft, error, None).await,
         };
         let mut ended = None;
         for (at, flow) in silver.each_flow().into_iter().enumerate() {
             let further = at.checked_sub(1);
             let draft = Draft::Silver(Box::new(SilverSpec { flows: Vec::new(), ..flow }));
             if let Err(error) = self.plan(&draft).await {
-                match self.mistakes_of(dataset, draft, error, further).await {
-                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
-                    unplanned => ended = Some(unplanned),
-                }
+                let unplanned = self.mistakes_of(dataset, draft, error, further).await;
+                ended = Some(heavier(ended, unplanned));
             }
         }
         match ended {
@@ -43,15 +44,13 @@ impl Check<'_> {
         let (mut named, mut shifts): (BTreeSet<String>, Vec<Shift>) = (BTreeSet::new(), Vec::new());
         for _ in 0..MISTAKES_MAX {
             let rules = self.pipeline.rules_of(dataset);
-            let mut part = of_flow(part(&error, &rules), flow);
+            let mut part = in_flow(part(&error, &rules), flow);
             part.position = part.position.map(|at| shifts.iter().rev().fold(at, |at, shift| shift.undone(at)));
             let again = part.name.as_ref().is_some_and(|name| !named.insert(name.to_lowercase()));
             let left = draft.leave_out(&error);
             if !again {
-                match self.mistaken(dataset, part, error) {
-                    Unplanned::LeftToFirstRun(..) if ended.is_some() => {}
-                    unplanned => ended = Some(unplanned),
-                }
+                let unplanned = self.mistaken(dataset, part, error);
+                ended = Some(heavier(ended, unplanned));
             }
             shifts.extend(match left {
                 Some(Left::InQuery(shift)) => Some(shift),
@@ -73,7 +72,7 @@ impl Check<'_> {
             return Unplanned::LeftToFirstRun(format!("no feed declares `{column}`, which messages may bring"), part);
         }
         if let Some(function) = function_of_lake(&error) {
-            return Unplanned::LeftToFirstRun(format!("{function} can only be one that was made in the lake"), part);
+            return Unplanned::LeftToFirstRun(format!("the function `{function}` can only be one that was made in the lake"), part);
         }
         for error in each(error) {
             let part = if matches!(part.field(), Some("schema")) { spot::part(&error, &[]) } else { part.clone() };
@@ -101,20 +100,21 @@ impl Check<'_> {
         match self.draft(dataset, None) {
             Draft::Feed(_) => {}
             Draft::Silver(silver) => {
-                let of_rules = silver.expectations.iter().map(|rule| (format!("expectation `{}`", rule.name), rule.expression.clone()));
-                let texts = silver.select.iter().map(|select| ("select".to_owned(), select.clone())).chain(of_rules);
-                for (clause, text) in texts {
+                let of_rules =
+                    silver.expectations.iter().map(|rule| (format!("expectation `{}`", rule.name), rule.expression.clone(), None));
+                let of_flow = |(at, flow): (usize, SilverSpec)| Some(("select".to_owned(), flow.select?, at.checked_sub(1)));
+                for (clause, text, flow) in silver.each_flow().into_iter().enumerate().filter_map(of_flow).chain(of_rules) {
                     for source in tributary_spark_sql::unknown_functions(&text, &own) {
                         let (table, clause, source) = (table.clone(), clause.clone(), Box::new(source));
-                        let error = Error::from(tributary_silver_merge::Error::Text { table, clause, source });
-                        let part = part(&error, &self.pipeline.rules_of(dataset));
+                        let error = Error::from(Silver::Text { table, clause, source });
+                        let part = in_flow(part(&error, &self.pipeline.rules_of(dataset)), flow);
                         self.tell(dataset, &part, error);
                     }
                 }
             }
             Draft::Gold(gold) => {
                 for source in tributary_spark_sql::unknown_functions(&gold.query, &own) {
-                    let error = Error::from(tributary_gold_agg::Error::Sql { table: table.clone(), source: Box::new(source) });
+                    let error = Error::from(Gold::Sql { table: table.clone(), source: Box::new(source) });
                     let part = part(&error, &[]);
                     self.tell(dataset, &part, error);
                 }
@@ -139,6 +139,14 @@ impl Check<'_> {
             let table = dataset.table.to_string();
             self.tell(dataset, &part, Error::NoColumn { table, clause, column, nearest });
         }
+    }
+}
+
+/// A mistake weighs more than what only the first run can tell, and of that what comes first.
+fn heavier(ended: Option<Unplanned>, next: Unplanned) -> Unplanned {
+    match (ended, next) {
+        (Some(ended), Unplanned::LeftToFirstRun(..)) => ended,
+        (_, next) => next,
     }
 }
 
@@ -182,7 +190,7 @@ fn named_columns(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<(Vec<Step>, S
 }
 
 /// The part of a further flow.
-fn of_flow(part: Part, flow: Option<usize>) -> Part {
+fn in_flow(part: Part, flow: Option<usize>) -> Part {
     let Some(at) = flow else { return part };
     let field = match part.steps.as_slice() {
         [Step::Field(select)] if select == "select" => select.clone(),
@@ -194,14 +202,7 @@ fn of_flow(part: Part, flow: Option<usize>) -> Part {
 
 /// Whether an error is another mistake and does not come of what was left out.
 fn follows(error: &Error, of_query: bool) -> bool {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    use tributary_spark_sql::Error as Text;
-    let is_name = |text: &Text| match text {
-        Text::NoColumn { .. } => true,
-        Text::Refused { what, .. } => what.starts_with("the function `"),
-        _ => false,
-    };
+    let is_name = |text: &Text| matches!(text, Text::NoColumn { .. }) || function_of(text).is_some();
     match error {
         Error::Gold(Gold::Sql { source, .. }) => is_name(source),
         Error::Silver(Silver::Text { clause, source, .. }) if clause == "select" => is_name(source),
@@ -212,8 +213,6 @@ fn follows(error: &Error, of_query: bool) -> bool {
 
 /// Each difference of a declared schema by itself.
 fn each(error: Error) -> Vec<Error> {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
     match error {
         Error::Silver(Silver::DeclaredSchema { table, differences }) => {
             let one = |difference| Silver::DeclaredSchema { table: table.clone(), differences: vec![difference] }.into();
@@ -229,11 +228,5 @@ fn each(error: Error) -> Vec<Error> {
 
 /// A function with a schema before its name, which no declaration makes.
 fn function_of_lake(error: &Error) -> Option<&str> {
-    use tributary_gold_agg::Error as Gold;
-    use tributary_silver_merge::Error as Silver;
-    let (Error::Silver(Silver::Text { source, .. }) | Error::Gold(Gold::Sql { source, .. })) = error else { return None };
-    match source.as_ref() {
-        tributary_spark_sql::Error::Refused { what, .. } if what.starts_with("the function `") && what.contains('.') => Some(what),
-        _ => None,
-    }
+    spot::text_of(error).and_then(function_of).filter(|name| name.contains('.'))
 }

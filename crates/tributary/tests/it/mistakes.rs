@@ -180,6 +180,9 @@ async fn what_reads_a_mistaken_dataset_is_told_nothing_but_its_own_mistakes() {
          CREATE OR REFRESH MATERIALIZED VIEW gold.d AS SELECT whatever, ⟦lowr⟧(x) AS s FROM elsewhere.made;
          CREATE OR REFRESH MATERIALIZED VIEW gold.e AS SELECT main.shop.of_the_lake(order_id) AS s, ⟦amuont⟧ FROM bronze.orders;
          CREATE OR REFRESH MATERIALIZED VIEW gold.f AS SELECT shop.of_the_lake(order_id) AS s FROM bronze.orders;
+         CREATE OR REFRESH STREAMING TABLE silver.two;
+         CREATE FLOW one AS INSERT INTO silver.two BY NAME SELECT order_id FROM STREAM(bronze.orders);
+         CREATE FLOW two AS INSERT INTO silver.two BY NAME SELECT ⟦trmi⟧(x) AS s FROM STREAM(elsewhere.made);
          CREATE OR REFRESH MATERIALIZED VIEW gold.a AS SELECT ⟦amuont⟧ FROM bronze.orders;",
     );
     let check = checked(&text).await;
