@@ -176,10 +176,8 @@ impl Run {
             Ok(report) => one_commit(report),
             Err(error) => {
                 let error = error.into();
-                let told = self.pipeline.told(table, &error);
                 let next = next_command(&error, table, !tributary_specs::reset_allowed(properties));
-                let mut reported = reported(&error, next);
-                reported.message = reported.message.replacen(&tributary_fault::chain(&error), &told, 1);
+                let reported = reported(&error, self.pipeline.told(table, &error), next);
                 failed_with(table, reported, started)
             }
         }
@@ -203,9 +201,8 @@ impl Run {
 
     /// The functions of the lake that a silver dataset calls and that were replaced since its table was last written.
     async fn functions_replaced(&self, table: &TableName) -> Vec<String> {
-        let datasets = self.pipeline.spec().datasets();
-        let Some(dataset) = datasets.iter().find(|dataset| dataset.table == *table) else { return Vec::new() };
-        let now = Definition::of(&self.pipeline, dataset);
+        let Some(dataset) = self.dataset(table) else { return Vec::new() };
+        let now = Definition::of(&self.pipeline, &dataset);
         if !now.calls_functions() {
             return Vec::new();
         }
@@ -279,18 +276,23 @@ impl Run {
         let mut missing = table.clone();
         // each is made of earlier ones
         for _ in 0..self.pipeline.spec().datasets().len() {
-            let Some(dataset) = self.dataset(&missing) else { break };
-            let mut below = None;
-            for source in self.pipeline.sources_of(dataset.layer, dataset.index) {
-                if matches!(self.lake.inner().table(source).await, Ok(None)) {
-                    below = Some(source.clone());
-                    break;
-                }
+            match self.missing_source(&missing).await {
+                Some(source) => missing = source,
+                None => break,
             }
-            let Some(source) = below else { break };
-            missing = source;
         }
         missing
+    }
+
+    /// The first table that a dataset of the pipeline reads and that is not there.
+    async fn missing_source(&self, table: &TableName) -> Option<TableName> {
+        let dataset = self.dataset(table)?;
+        for source in self.pipeline.sources_of(dataset.layer, dataset.index) {
+            if matches!(self.lake.inner().table(source).await, Ok(None)) {
+                return Some(source.clone());
+            }
+        }
+        None
     }
 }
 
@@ -395,7 +397,7 @@ pub(super) fn skipped(layer: Layer, table: &TableName, source: &TableName) -> Fi
 }
 
 fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) -> DatasetReport {
-    failed_with(table, reported(error, error.next_command()), started)
+    failed_with(table, reported(error, tributary_fault::chain(error), error.next_command()), started)
 }
 
 fn failed_with(table: &TableName, error: ReportedError, started: Instant) -> DatasetReport {
@@ -408,9 +410,8 @@ fn failed_with(table: &TableName, error: ReportedError, started: Instant) -> Dat
     }
 }
 
-/// An error as reports keep it: the chain of messages, the page, the next command.
-fn reported<E: Fault + 'static>(error: &E, next: Option<String>) -> ReportedError {
-    let mut message = tributary_fault::chain(error);
+/// An error as reports keep it: what it says, the page, the next command.
+fn reported<E: Fault>(error: &E, mut message: String, next: Option<String>) -> ReportedError {
     if let Some(command) = next {
         message.push_str(&format!(" (next: {command})"));
     }

@@ -96,6 +96,10 @@ impl Session {
         spec.properties = table.properties;
         spec.properties.extend(keys::properties(&name.name, &table.keys));
         let made = lake.create(&spec).await?;
+        // before the first row, for whatever becomes of the rows
+        if !masks.is_empty() {
+            masks::append(self.lake.inner(), &masks).await?;
+        }
         let mut done = format!("table {full} created");
         if let Some(frame) = rows {
             let written = write(&made, frame).await?;
@@ -103,9 +107,6 @@ impl Session {
         }
         for mask in &masks {
             done.push_str(&format!("; {} recorded, NOT ENFORCED: every reader sees the data as it is", mask.clause()));
-        }
-        if !masks.is_empty() {
-            masks::append(self.lake.inner(), &masks).await?;
         }
         Ok(done)
     }

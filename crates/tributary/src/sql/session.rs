@@ -133,18 +133,18 @@ impl Session {
             What::Statement(statement) => *statement,
         };
         let done = match statement {
-            Statement::Query(text) => return self.plan(*text).await.map(|frame| Answer::Rows(Box::new(frame))),
+            Statement::Query(text) => return Box::pin(self.plan(*text)).await.map(|frame| Answer::Rows(Box::new(frame))),
             Statement::Pipeline => return Err(TextError::Syntax { reason: "a definition of a pipeline stands alone".to_owned() }.into()),
             Statement::Describe(described) => {
-                let rows = describe::describe(self, described).await?;
+                let rows = Box::pin(describe::describe(self, described)).await?;
                 return self.listed(rows);
             }
             Statement::Show(shown) => {
-                let rows = describe::show(&mut self.catalogues, shown).await?;
+                let rows = Box::pin(describe::show(&mut self.catalogues, shown)).await?;
                 return self.listed(rows);
             }
             Statement::ShowGrants { principal, on } => {
-                let rows = self.show_grants(principal, on).await?;
+                let rows = Box::pin(self.show_grants(principal, on)).await?;
                 return self.listed(rows);
             }
             Statement::UseCatalogue(name) => {
@@ -161,14 +161,16 @@ impl Session {
                 done
             }
             Statement::Change(change) => Box::pin(self.change(change)).await?,
-            Statement::CreateSpace { kind, name, if_not_exists, comment } => self.create_space(kind, &name, if_not_exists, comment).await?,
+            Statement::CreateSpace { kind, name, if_not_exists, comment } => {
+                Box::pin(self.create_space(kind, &name, if_not_exists, comment)).await?
+            }
             Statement::CreateTable(table) => Box::pin(self.create_table(*table)).await?,
             Statement::CreateFunction(function) => Box::pin(self.create_function(function)).await?,
             Statement::Drop { kind, name, if_exists } => Box::pin(self.drop_named(kind, &name, if_exists)).await?,
             Statement::Alter { table, alteration } => Box::pin(self.alter(&table, alteration)).await?,
-            Statement::Comment { kind, name, text } => self.comment(kind, &name, text).await?,
+            Statement::Comment { kind, name, text } => Box::pin(self.comment(kind, &name, text)).await?,
             Statement::Grant(grant) => Box::pin(self.grant(grant)).await?,
-            Statement::Revoke(grant) => self.revoke(grant).await?,
+            Statement::Revoke(grant) => Box::pin(self.revoke(grant)).await?,
         };
         Ok(Answer::Done(done))
     }

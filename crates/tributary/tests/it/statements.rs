@@ -398,11 +398,21 @@ async fn a_mask_is_never_pretended() {
                 "table main.s.other created; MASK main.s.hide of `email` recorded, NOT ENFORCED: every reader sees the data as it is; ROW FILTER…",
             ),
             ("SELECT filter_name, target_columns FROM information_schema.row_filters", "main.s.hide|kind"),
+            ("CREATE TABLE s.none WITH ROW FILTER s.hide ON (n) AS SELECT CAST(email AS INT) AS n FROM VALUES ('x') AS t(email)", "error[…"),
+            ("SELECT table_name FROM information_schema.row_filters ORDER BY 1", "none\nother"),
         ],
     )
     .await;
-    let mut sql = Sql::over(&lake, SessionOptions { destroy: vec!["s.other".to_owned()], ..SessionOptions::default() });
-    script(&mut sql, &[("DROP TABLE s.other; SELECT count(*) FROM system.tributary.masks", "table main.s.other dropped\n0")]).await;
+    let mut sql =
+        Sql::over(&lake, SessionOptions { destroy: vec!["s.other".to_owned(), "s.none".to_owned()], ..SessionOptions::default() });
+    script(
+        &mut sql,
+        &[
+            ("DROP TABLE s.none", "table main.s.none dropped"),
+            ("DROP TABLE s.other; SELECT count(*) FROM system.tributary.masks", "table main.s.other dropped\n0"),
+        ],
+    )
+    .await;
 }
 
 #[tokio::test]
