@@ -87,7 +87,7 @@ pub(crate) fn replacing(anew: &Anew, files: Vec<DataFile>, commit: Commit) -> Co
 
 /// Whether a table that mirrors its folder would lose rows of files that are there and cannot be read.
 pub(crate) fn must_wait(lane: &Lane, batch: &LaneBatch) -> bool {
-    lane.mirrors() && !lane.may_lose() && lane.anew.as_ref().is_some_and(|anew| anew.lost_files(batch) > 0)
+    lane.feed.mirrors() && !lane.may_lose() && lane.anew.as_ref().is_some_and(|anew| anew.lost_files(batch) > 0)
 }
 
 /// Refuses to leave out files that the table was made of, unless that is meant; then it is noted.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tributary_cdc_decode::{Decoded, Decoder, Record, Resume};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{CommitOutcome, Lake, Table};
-use tributary_specs::{Column, DataType, Source, SourceFeed, TableName, TableSpec};
+use tributary_specs::{Column, DataType, SourceFeed, TableName, TableSpec};
 
 use crate::anew::Anew;
 use crate::declaration::{self, Differences};
@@ -79,11 +79,6 @@ impl Lane {
         Ok(lane)
     }
 
-    /// Whether the table holds what its folder holds.
-    pub(crate) fn mirrors(&self) -> bool {
-        matches!(&self.feed.source, Source::Files(files) if files.mirrors)
-    }
-
     /// Whether a file may hold what the table is to take.
     pub(crate) fn wants(&self, file: &Listed) -> bool {
         !self.waits && plan::due(&self.taken, file)
@@ -92,7 +87,7 @@ impl Lane {
     /// Whether what the table was made of may be left out. What is gone from its folder is, where it mirrors that; not what is there and
     /// cannot be read.
     pub(crate) fn may_lose(&self) -> bool {
-        self.accepts_shorter_history || (self.mirrors() && !self.left_files)
+        self.accepts_shorter_history || (self.feed.mirrors() && !self.left_files)
     }
 
     /// Leaves a table that mirrors its folder as it is, for the next run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tributary_lake::Lake;
-use tributary_specs::{Source, SourceFeed, TableName};
+use tributary_specs::{SourceFeed, TableName};
 
 use crate::files::{Listed, Listing, list};
 use crate::ledger::Ledger;
@@ -62,16 +62,20 @@ pub async fn look(lake: &Lake, feeds: &[SourceFeed], options: &Options) -> Resul
             match (&group, &listed) {
                 (Group::Files(group), Some(Ok(Listing { files, faults }))) => {
                     let mut ledger = ledger(lake, feed, options).await?;
-                    look.mirrors = matches!(&feed.source, Source::Files(source) if source.mirrors) && plan::differs(&ledger, files);
-                    if look.mirrors || options.full_refresh.contains(&feed.name) {
+                    let now_us = lake.clock().now().timestamp_micros();
+                    let full = options.full_refresh.contains(&feed.name);
+                    let still = faults.is_empty() && !files.iter().any(|file| group.settling(file, now_us));
+                    let differs = feed.mirrors() && plan::differs(&ledger, files);
+                    let waits = differs && !still && !full;
+                    look.mirrors = differs && !waits;
+                    if look.mirrors || full {
                         look.gone = ledger.paths_besides(&files.iter().map(Listed::path_mark).collect());
                         ledger = ledger.begun_anew();
                     }
-                    let now_us = lake.clock().now().timestamp_micros();
                     for file in files.iter().filter(|file| file.size > 0 && plan::due(&ledger, file)) {
                         if group.settling(file, now_us) {
                             look.settling += 1;
-                        } else {
+                        } else if !waits {
                             look.files.push(DueFile { name: file.name.clone(), size: file.size, modified_us: file.modified_us });
                         }
                     }

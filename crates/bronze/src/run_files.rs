@@ -92,7 +92,7 @@ async fn due(lake: &Lake, group: &FileGroup, lead: &str, slots: &mut [Slot], opt
 /// Has tables that mirror the folder built anew, where its files say so; while these do not hold still, such a table takes nothing.
 fn mirror(slots: &mut [Slot], listed: &[Listed], still: bool) {
     for slot in slots {
-        let differs = |lane: &&mut Lane| lane.mirrors() && lane.anew.is_none() && plan::differs(&lane.taken, listed);
+        let differs = |lane: &&mut Lane| lane.feed.mirrors() && lane.anew.is_none() && plan::differs(&lane.taken, listed);
         let Some(lane) = slot.lane().filter(differs) else { continue };
         if !still {
             lane.wait();

@@ -16,6 +16,11 @@ impl SourceFeed {
         self.quarantine.clone().unwrap_or_else(|| TableName::new(QUARANTINE, &self.name))
     }
 
+    /// Whether the table holds what its folder holds.
+    pub fn mirrors(&self) -> bool {
+        matches!(&self.source, Source::Files(files) if files.mirrors)
+    }
+
     /// Whether every row has a source position, so that changes of a key have an order of their own.
     pub fn has_position(&self) -> bool {
         match (&self.source, self.decode) {

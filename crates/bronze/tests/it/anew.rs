@@ -418,6 +418,11 @@ async fn a_changed_file_beside_one_that_has_not_settled_is_not_added_to_what_it_
     tokio::time::sleep(Duration::from_millis(1_050)).await;
     world.drop_file("in/2.jsonl", lines([3])).await;
     world.clock.set(SystemClock.now());
+    // A run is a second later.
+    world.clock.advance(TimeDelta::seconds(1));
+    let looked = tributary_bronze::look(&world.lake(), &feeds, &world.options()).await.unwrap().remove(0);
+    assert_eq!((looked.mirrors, looked.files.len(), looked.settling), (false, 0, 1), "a plan says so too");
+    world.clock.advance(TimeDelta::seconds(-1));
     let report = run().await;
     assert_eq!((report.status, ids(&world, "bronze.a").await), (Status::NothingNew, vec![1]), "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains("left for the next run")), "{:?}", report.notes);
