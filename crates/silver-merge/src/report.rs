@@ -1,4 +1,4 @@
-//! What a run has to say: of one commit, and of what was done one after the other. Pure.
+//! What a run has to say: of one commit, and of what was done one after the other.
 
 use std::collections::BTreeMap;
 
