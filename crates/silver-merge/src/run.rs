@@ -1,6 +1,8 @@
 //! Reads, plans, commits, reports.
 
 use chrono::{DateTime, Utc};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, Operation, Progress, Reads, Table};
 use tributary_specs::{DatasetReport, MergePolicy, RuleCount, SilverSpec, Status, TableSpec};
 
@@ -320,9 +322,14 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     }
     let ranges = reach.ranges(spec, start);
     let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
-    match &state {
-        None => append_rows(&attempt, &intake).await,
-        Some(state) => merge_keyed(&attempt, &intake, state).await,
+    take_up(&attempt, &intake, state.as_ref()).await
+}
+
+/// Boxed where no other future has its place, so that the stack of an attempt is not that of all it may come to.
+fn take_up<'a>(attempt: &'a Attempt<'a>, intake: &'a Intake<'a>, state: Option<&'a State>) -> BoxFuture<'a, Result<Ended>> {
+    match state {
+        None => append_rows(attempt, intake).boxed(),
+        Some(state) => merge_keyed(attempt, intake, state).boxed(),
     }
 }
 
