@@ -85,7 +85,7 @@ interop-control ENGINE="duckdb":
     scripts/clippy-build build --quiet -p tributary-interop
     "$CARGO_TARGET_DIR/debug/interop" {{ENGINE}} --histories 1 --control | grep ': {{ENGINE}} differs'
 
-# Run one benchmark (release build): decode, bronze, silver, sql.
+# Run one benchmark (release build): decode, bronze, silver, gold, sql.
 bench NAME *ARGS:
     scripts/bench {{NAME}} {{ARGS}}
 

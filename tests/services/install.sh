@@ -5,6 +5,7 @@
 #   spark     the jars that Spark needs for Kafka and Delta tables (Spark itself is PyPI's pyspark)
 #   airflow   Apache Airflow in an environment of its own
 #   delta_rs  delta-rs's Python package, the peer of `just bench silver`
+#   duckdb_newest  DuckDB's newest release, the peer of `just bench gold`
 #   interop   the readers of tests/interop, each in an environment of its own, and the jars of spark
 # Debian packages go where apt puts them; jars and environments below ${SERVICES_DIR:-~/.cache/tributary-services}.
 source "$(dirname "$0")/lib.sh"
@@ -101,6 +102,7 @@ python_environment() {
 }
 
 install_client() { python_environment client "confluent-kafka==$(version confluent_kafka)"; }
+install_duckdb_newest() { python_environment duckdb_newest "duckdb==$(version duckdb)"; }
 install_airflow() { python_environment airflow "apache-airflow==$(version airflow)"; }
 
 # The environment of a reader of tests/interop, as its requirements say.
@@ -123,7 +125,7 @@ mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
 [ $# -gt 0 ] || set -- core
 for group in "$@"; do
-  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow delta_rs interop"
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow delta_rs duckdb_newest interop"
   begin="$(clock)"
   "install_$group"
   printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"

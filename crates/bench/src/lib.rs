@@ -1,5 +1,10 @@
 //! What the benchmarks share: contenders in processes of their own, and what processes take of the machine, as the kernel counts it.
 
+pub mod files;
+pub mod orders;
+pub mod process;
+pub mod report;
+
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};

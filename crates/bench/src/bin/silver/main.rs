@@ -17,24 +17,21 @@
 //! `silver --prepare FOLDER [key] [recent] [feed] [stamped|history] [images] [CHANGES]` leaves a lake ready for one run, to be looked at
 //! with a profiler: `silver --run FOLDER current|stamped|history MEMORY_BYTES 0`.
 
-mod data;
 mod ours;
 mod peer;
-mod process;
-mod report;
-mod target;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 
-use crate::data::{Batch, Spread};
-use crate::ours::{Policy, Run};
+use tributary_bench::files;
+use tributary_bench::orders::{self, Batch, Order, Part, Policy, Prepared, Shape, Spread};
+use tributary_bench::process::Measured;
+use tributary_bench::report::{self, Target};
+
+use crate::ours::Run;
 use crate::peer::Peer;
-use crate::process::Measured;
-use crate::report::Target;
-use crate::target::{Order, Part, Prepared, Shape};
 
 type Measure = fn(&Bench) -> Result<()>;
 
@@ -155,7 +152,7 @@ impl Bench {
         for (_, part) in PARTS.iter().filter(|(name, _)| wanted(name)) {
             part(self)?;
         }
-        target::remove(&self.runs())
+        files::remove(&self.runs())
     }
 
     fn case(&self, order: Order, spread: Spread, feed: bool) -> Case {
@@ -363,9 +360,9 @@ impl Bench {
 
     fn append(&self, folder: &Path, batches: &[Batch]) -> Result<()> {
         self.runtime.block_on(async {
-            let lake = ours::open(folder, usize::MAX)?;
+            let lake = orders::open(folder, usize::MAX)?;
             for batch in batches {
-                ours::append(&lake, batch).await?;
+                orders::append(&lake, batch).await?;
             }
             Ok(())
         })

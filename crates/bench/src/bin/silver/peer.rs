@@ -11,9 +11,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
-use crate::data::{Batch, Kinds};
-use crate::process::{self, Measured};
-use crate::target;
+use tributary_bench::files::bytes_written;
+use tributary_bench::orders::{self, Batch, Kinds};
+use tributary_bench::process::{self, Measured, services};
 
 /// Who else can MERGE into a Delta table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,9 +91,9 @@ impl Peer {
         let changes = table.with_extension("changes.parquet");
         write(batch, &changes)?;
         if self == Self::Spark {
-            target::allow_vectors(table)?;
+            orders::allow_vectors(table)?;
         }
-        let bytes_before = target::bytes_written(table)?;
+        let bytes_before = bytes_written(table)?;
         let (mut measured, printed) = process::measure(&mut self.command(table, &changes)?)?;
         let outcome: Value = serde_json::from_str(&printed).with_context(|| format!("{} said `{printed}`", self.name()))?;
         let Kinds { inserted, updated, deleted } = batch.kinds();
@@ -101,16 +101,9 @@ impl Peer {
         if outcome != wanted {
             bail!("{} did {outcome}, it should have done {wanted}", self.name());
         }
-        measured.bytes_written = target::bytes_written(table)? - bytes_before;
+        measured.bytes_written = bytes_written(table)? - bytes_before;
         fs::remove_file(changes)?;
         Ok(measured)
-    }
-}
-
-fn services() -> Result<PathBuf> {
-    match std::env::var_os("SERVICES_DIR") {
-        Some(folder) => Ok(PathBuf::from(folder)),
-        None => Ok(PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache/tributary-services")),
     }
 }
 

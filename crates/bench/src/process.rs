@@ -1,12 +1,13 @@
 //! A process and what it took.
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::{children_seconds, high_water};
 use anyhow::{Context, Result, anyhow, bail};
-use tributary_bench::{children_seconds, high_water};
 
 /// What one run took.
 #[derive(Debug, Clone, Copy)]
@@ -44,4 +45,25 @@ pub fn measure(command: &mut Command) -> Result<(Measured, String)> {
     }
     let printed = printed.join().map_err(|_| anyhow!("reading the output of {command:?} panicked"))??;
     Ok((Measured { seconds, cpu_seconds: children_seconds()? - before, peak_bytes, bytes_written: 0 }, printed))
+}
+
+/// Bytes that this process has asked of its files (`rchar`).
+///
+/// # Errors
+/// When `/proc` does not say.
+pub fn bytes_read() -> Result<u64> {
+    let counters = std::fs::read_to_string("/proc/self/io")?;
+    let line = counters.lines().find_map(|line| line.strip_prefix("rchar: ")).context("no rchar in /proc/self/io")?;
+    Ok(line.parse()?)
+}
+
+/// Where `tests/services/install.sh` puts what benchmarks measure beside.
+///
+/// # Errors
+/// Without a home.
+pub fn services() -> Result<PathBuf> {
+    match std::env::var_os("SERVICES_DIR") {
+        Some(folder) => Ok(PathBuf::from(folder)),
+        None => Ok(PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache/tributary-services")),
+    }
 }

@@ -24,8 +24,9 @@ use tributary_lake::{Commit, CommitOutcome, Lake, NewFile, Operation, Progress, 
 use tributary_silver_merge::Options;
 use tributary_specs::TableSpec;
 
-use crate::data::{self, Batch, Random, SEED, Spread};
-use crate::ours::{self, Policy};
+use super::data::{self, Batch, Random, SEED, Spread};
+use super::lake::{self as ours, Policy};
+use crate::files::{link_all, remove};
 
 /// In which order the rows of a table lie in its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Part {
 pub const SILVER: &str = "main/silver/orders";
 
 /// Counted up when files are written otherwise, so that tables are made anew.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 
 /// A table that is there.
 #[derive(Debug)]
@@ -254,42 +255,4 @@ pub fn allow_vectors(table: &Path) -> Result<()> {
 
 fn log_file(table: &Path, version: u64) -> PathBuf {
     table.join("_delta_log").join(format!("{version:020}.json"))
-}
-
-fn link_all(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            link_all(&entry.path(), &target)?;
-        } else {
-            fs::hard_link(entry.path(), target)?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes a folder that may not be there.
-pub fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).with_context(|| format!("removing {}", folder.display())),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes of the files below a folder that are no links to a prepared table's.
-pub fn bytes_written(folder: &Path) -> Result<u64> {
-    use std::os::unix::fs::MetadataExt;
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if metadata.is_dir() {
-            bytes += bytes_written(&entry.path())?;
-        } else if metadata.nlink() == 1 {
-            bytes += metadata.len();
-        }
-    }
-    Ok(bytes)
 }

@@ -15,6 +15,8 @@ use tributary_lake::arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit
 
 /// Everything random begins with it.
 pub const SEED: u64 = 20_261_130;
+/// Customers who order: their keys are below it.
+pub const CUSTOMERS: u64 = 500_000;
 /// Where the changes of a snapshot are.
 pub const SNAPSHOT_POSITION: &str = "000000/00000000000000000001/00000000000000000001";
 
@@ -92,7 +94,7 @@ pub fn orders(keys: &[i64], generation: u64) -> Result<RecordBatch> {
         |(key, mut random): (&i64, Random)| placed(key) + (generation * 3_600_000_000) as i64 + random.below(3_600_000_000) as i64;
     let columns: Vec<ArrayRef> = vec![
         longs(keys.to_vec()),
-        longs(of_made(1, 1_000_000).map(|customer| customer as i64).collect()),
+        longs(of_made(1, CUSTOMERS).map(|customer| customer as i64).collect()),
         integers(of_made(2, 500).map(|store| store as i32).collect()),
         integers(quantities),
         decimals(prices)?,
