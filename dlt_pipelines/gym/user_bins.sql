@@ -14,7 +14,7 @@ SELECT
     WHEN age < 75 THEN '65-75'
     WHEN age < 85 THEN '75-85'
     WHEN age < 95 THEN '85-95'
-    ELSE '95+'
+    WHEN age >= 95 THEN '95+'
   END AS age,
   gender, city, state
 FROM (

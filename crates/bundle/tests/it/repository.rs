@@ -16,7 +16,7 @@ fn the_repositorys_bundle_is_sound_for_every_target() {
         let loaded = repository(Some(target));
         let errors: Vec<String> = loaded.faults.iter().filter(|fault| fault.is_error()).map(ToString::to_string).collect();
         assert_eq!(errors, Vec::<String>::new(), "{target}");
-        assert_eq!(loaded.bundle.pipelines.keys().collect::<Vec<_>>(), ["gym", "lakeflow", "retail", "retail_kafka"]);
+        assert_eq!(loaded.bundle.pipelines.keys().collect::<Vec<_>>(), ["gym", "gym_kafka", "lakeflow", "retail", "retail_kafka"]);
         assert_eq!(loaded.bundle.jobs.keys().collect::<Vec<_>>(), ["gym_daily", "lakeflow_demo", "retail_hourly"]);
         let tasks = loaded.bundle.jobs.values().flat_map(|job| &job.tasks);
         for task in tasks {
@@ -48,4 +48,17 @@ fn over_files_and_over_topics_retail_has_the_same_silver_and_gold() {
     assert_eq!((&files.silver, &files.gold), (&topics.silver, &topics.gold));
     let tables = |key: &str| spec(key).feeds.iter().map(|feed| feed.table.to_string()).collect::<Vec<_>>();
     assert_eq!(tables("retail"), tables("retail_kafka"));
+}
+
+#[test]
+fn over_files_and_over_topics_the_gym_differs_in_its_multiplexed_table_alone() {
+    let loaded = repository(None);
+    let spec = |key: &str| loaded.bundle.pipelines[key].spec.as_ref().unwrap();
+    let (files, topics) = (spec("gym"), spec("gym_kafka"));
+    let others =
+        |key: &str| spec(key).silver.iter().filter(|silver| silver.table.name != "kafka_multiplex_bz").cloned().collect::<Vec<_>>();
+    assert_eq!((others("gym"), &files.gold), (others("gym_kafka"), &topics.gold));
+    let columns =
+        |key: &str| spec(key).silver.iter().find(|silver| silver.table.name == "kafka_multiplex_bz").map(|silver| silver.schema.clone());
+    assert!(columns("gym").is_some_and(|columns| columns.len() == 10) && columns("gym") == columns("gym_kafka"));
 }

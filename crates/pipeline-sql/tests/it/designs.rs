@@ -98,8 +98,14 @@ fn the_gym_pipeline_is_read() {
     let parsed = parse(&folder("dlt_pipelines/gym"), &Default::default(), &Options::default());
     assert!(parsed.faults.is_empty(), "{:#?}", parsed.faults);
     let pipeline = parsed.to_pipeline("gym").expect("no faults").pipeline;
-    assert_eq!((pipeline.feeds.len(), pipeline.silver.len(), pipeline.gold.len()), (4, 5, 5));
-    assert_eq!(pipeline.phases().expect("no circle").len(), 5);
+    assert_eq!((pipeline.feeds.len(), pipeline.silver.len(), pipeline.gold.len()), (4, 9, 5));
+    let phases = pipeline.phases().expect("no circle");
+    let of = |table: &str| phases.iter().position(|phase| phase.iter().any(|dataset| dataset.table.to_string() == table));
+    assert!(of("bronze.date_lookup") < of("bronze.kafka_multiplex_bz"), "the lookup is loaded before what it is joined to");
+    assert!(of("silver.user_bins") < of("gold.workout_bpm_summary") && of("silver.workouts") < of("silver.completed_workouts"));
+    let multiplex = pipeline.silver.iter().find(|spec| spec.table.name == "kafka_multiplex_bz").expect("the multiplexed topics");
+    assert_eq!((&multiplex.policy, multiplex.partition_by.join(",")), (&MergePolicy::Append, "topic,week_part".to_owned()));
+    assert_eq!(multiplex.expectations[0].action, ExpectationAction::Fail);
     let logs = pipeline.silver.iter().find(|spec| spec.table.name == "gym_logs").expect("gym_logs");
     assert_eq!(logs.policy, MergePolicy::MonotonicAdvance { columns: vec!["logout".to_owned()] });
 }
