@@ -43,7 +43,8 @@ pub async fn run(lake: &Lake, spec: &SilverSpec, options: &Options) -> Result<Da
         options.full_refresh &= at == 0;
         options.build = options.build.filter(|_| at == 0);
         let run = FlowRun { lake, spec: flow, flows: &flows, options: &options, started };
-        match run.run().await {
+        // Boxed: who calls this in a future of its own has it on a thread's stack.
+        match Box::pin(run.run()).await {
             Ok(report) => done = Some(done.map_or_else(|| report.clone(), |done| beside(done, &report))),
             Err(error @ Error::Cancelled { .. }) => return Err(error),
             Err(error) if options.full_refresh => return Err(error),
