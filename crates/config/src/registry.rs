@@ -171,6 +171,10 @@ settings! {
     }
 
     /// Which layers run: bronze, silver, gold, or all, one after the other, each drained before the next.
+    ///
+    /// A dataset is of the layer that its schema is called after, whatever makes it; in a schema of another name, feeds are bronze,
+    /// streaming tables silver and views gold. Within a layer and across layers datasets run in phases: what reads another after it,
+    /// once that one is drained.
     layer: Layer = {
         default: Some("all"),
         value_name: "LAYER",

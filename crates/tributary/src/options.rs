@@ -125,12 +125,14 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
-    /// Whether the run brings this dataset of a layer up to date.
+    /// Whether the run brings this dataset up to date. It is of the layer that its schema is called after, whatever makes it, so that a
+    /// view in the schema `silver` comes with silver; in a schema of another name, of the layer of its kind.
     ///
     /// ```
     /// use tributary::{Layer, RunOptions};
     /// let options = RunOptions { layers: vec![Layer::Bronze], ..Default::default() };
     /// assert!(options.chooses(Layer::Bronze, &"bronze.orders".parse()?) && !options.chooses(Layer::Gold, &"gold.revenue".parse()?));
+    /// assert!(options.chooses(Layer::Silver, &"bronze.enriched".parse()?) && options.chooses(Layer::Bronze, &"landing.orders".parse()?));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chooses(&self, layer: Layer, table: &TableName) -> bool {
@@ -166,8 +168,9 @@ impl RunOptions {
     }
 }
 
-/// Whether `layers` and `only`, where it names any, choose a dataset.
-pub(crate) fn is_chosen(layers: &[Layer], only: &[TableName], layer: Layer, table: &TableName) -> bool {
+/// Whether `layers` and `only`, where it names any, choose a dataset; `kind` is the layer of what makes it.
+pub(crate) fn is_chosen(layers: &[Layer], only: &[TableName], kind: Layer, table: &TableName) -> bool {
+    let layer = table.schema.to_lowercase().parse().unwrap_or(kind);
     layers.contains(&layer) && (only.is_empty() || only.contains(table))
 }
 

@@ -26,6 +26,9 @@ pub struct RunReport {
     pub millis: u64,
     /// Whether it was cancelled before all datasets had their turn.
     pub cancelled: bool,
+    /// The instant that `current_date()` and `current_timestamp()` meant, where it was asked for and was not the start of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<DateTime<Utc>>,
     /// Masks and row filters of the pipeline that were not enforced, as a person accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unprotected: Vec<String>,

@@ -136,7 +136,8 @@ impl Run {
         let pipeline = self.pipeline.spec().name.clone();
         let unprotected = self.pipeline.unprotected().to_vec();
         let not_applied = self.pipeline.not_applied().to_vec();
-        RunReport { run_id: self.id.clone(), pipeline, started_at, millis, cancelled, unprotected, not_applied, datasets }
+        let as_of = self.options.as_of;
+        RunReport { run_id: self.id.clone(), pipeline, started_at, millis, cancelled, as_of, unprotected, not_applied, datasets }
     }
 
     /// Keeps what became of datasets in the system tables: counts, and where their rows come from.
