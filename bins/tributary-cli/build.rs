@@ -24,6 +24,7 @@ fn main() -> io::Result<()> {
         }
         let sql = repository.join("dlt_pipelines").join(name);
         found.extend(files(&sql, &["sql"])?);
+        found.extend(Some(sql.join(".env.example")).filter(|settings| settings.is_file()));
         found.extend(files(&sql.join("tests"), &["csv", "jsonl", "yml"])?);
         for feed in folders(&sql.join("data"))? {
             found.extend(files(&feed, &["jsonl"])?);

@@ -2,7 +2,7 @@
 -- are there: the first row of a day stays.
 CREATE OR REFRESH STREAMING TABLE bronze.date_lookup
 COMMENT 'Days and the weeks they are in'
-TBLPROPERTIES ('tributary.merge.policy' = 'insert_only');
+TBLPROPERTIES ('tributary.merge.policy' = 'insert_only', 'tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW date_lookup AS AUTO CDC INTO bronze.date_lookup
 FROM (

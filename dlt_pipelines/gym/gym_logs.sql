@@ -1,7 +1,7 @@
 -- A visit's logout only moves forward.
 CREATE OR REFRESH STREAMING TABLE silver.gym_logs
 COMMENT 'Visits of gyms'
-TBLPROPERTIES ('tributary.merge.policy' = 'monotonic_advance', 'tributary.merge.advance' = 'logout');
+TBLPROPERTIES ('tributary.merge.policy' = 'monotonic_advance', 'tributary.merge.advance' = 'logout', 'tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW gym_logs AS AUTO CDC INTO silver.gym_logs
 FROM (

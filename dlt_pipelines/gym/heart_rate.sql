@@ -2,7 +2,7 @@ CREATE OR REFRESH STREAMING TABLE silver.heart_rate (
   CONSTRAINT valid_heart_rate EXPECT (heartrate > 0)
 )
 COMMENT 'Heart rates, one a second'
-TBLPROPERTIES ('tributary.merge.policy' = 'insert_only');
+TBLPROPERTIES ('tributary.merge.policy' = 'insert_only', 'tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW heart_rate AS AUTO CDC INTO silver.heart_rate
 FROM (

@@ -1,6 +1,7 @@
 -- The latest profile of each user; an update of the type delete deletes it.
 CREATE OR REFRESH STREAMING TABLE silver.user_profile
-COMMENT 'Profiles as they are now';
+COMMENT 'Profiles as they are now'
+TBLPROPERTIES ('tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW user_profile AS AUTO CDC INTO silver.user_profile
 FROM (

@@ -1,7 +1,7 @@
 -- Facts that never change: the first registration of a user is the row.
 CREATE OR REFRESH STREAMING TABLE silver.users
 COMMENT 'Users and their devices'
-TBLPROPERTIES ('tributary.merge.policy' = 'insert_only');
+TBLPROPERTIES ('tributary.merge.policy' = 'insert_only', 'tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW users AS AUTO CDC INTO silver.users
 FROM (

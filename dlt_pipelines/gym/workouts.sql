@@ -1,6 +1,6 @@
 CREATE OR REFRESH STREAMING TABLE silver.workouts
 COMMENT 'Starts and stops of workouts'
-TBLPROPERTIES ('tributary.merge.policy' = 'insert_only');
+TBLPROPERTIES ('tributary.merge.policy' = 'insert_only', 'tributary.nullKeys' = 'quarantine');
 
 CREATE FLOW workouts AS AUTO CDC INTO silver.workouts
 FROM (

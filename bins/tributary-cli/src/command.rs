@@ -3,6 +3,8 @@
 use clap::{Arg, ArgAction, ArgGroup, Command, value_parser};
 use tributary_config::{Program, arguments};
 
+use crate::gym::GymOptions;
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The umbrella with all its commands.
@@ -44,6 +46,7 @@ pub fn umbrella() -> Command {
             schema(),
             sql(),
             demo(),
+            sample(),
             completions(),
             help(),
         ])
@@ -582,7 +585,8 @@ fn demo() -> Command {
         .about("Run recorded changes of real databases through a fresh lake and compare silver with their true final state")
         .after_help(
             "Examples:\n  tributary demo\n  \
-             tributary demo --events capture.jsonl --expected capture.expected.json\n\n\
+             tributary demo --events capture.jsonl --expected capture.expected.json\n  \
+             tributary demo --gym --users 200                   sample files of the gym pipeline, every table compared\n\n\
              Exits 0 only when every table equals its source, else 1 with key, column and both values.",
         )
         .arg(path("events", "FILE").help("A capture (JSON lines, gzipped or not) instead of the retail one").requires("expected"))
@@ -601,6 +605,65 @@ fn demo() -> Command {
                 .help("A column that the source's own settings lose: counted, not held against the lake; the table as the source or as silver calls it, the column `(row)` for rows that only the lake has"),
         )
         .arg(path("folder", "FOLDER").help("Where the demo's folder is made [default: data]"))
+        .arg(
+            Arg::new("gym")
+                .long("gym")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["events", "expected", "feeds", "known_losses"])
+                .help("Sample files of the gym pipeline instead of recorded changes, every table compared with what they tell"),
+        )
+        .args(size_of_sample().map(|arg| arg.requires("gym")))
+}
+
+fn sample() -> Command {
+    let gym = Command::new("gym")
+        .about("Write input files of the gym pipeline: registrations, visits, profiles, workouts, heart rates, days")
+        .long_about(
+            "Write input files of the gym pipeline: registrations, visits, profiles, workouts, heart rates, days.\n\n\
+             The same options give the same bytes. No file is written over another.",
+        )
+        .after_help(
+            "Examples:\n  tributary sample gym\n  \
+             tributary sample gym drops --users 1000 --days 30 --heart-rate-seconds 1800 --files 5",
+        )
+        .arg(
+            Arg::new("folder")
+                .value_name("FOLDER")
+                .value_parser(value_parser!(std::path::PathBuf))
+                .help("Where the files are written; made where it is not there [default: data/raw]"),
+        )
+        .args(size_of_sample());
+    Command::new("sample")
+        .about("Write sample input files for a template, of any size, from a seed")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(gym)
+}
+
+/// How many of everything sample files have.
+fn size_of_sample() -> [Arg; 6] {
+    let usual = GymOptions::default();
+    let number = |name: &'static str, long: &'static str, least: i64, help: String| {
+        Arg::new(name).long(long).value_name("N").value_parser(value_parser!(u32).range(least..)).help(help)
+    };
+    let seconds = usual.heart_rate_seconds;
+    [
+        Arg::new("seed")
+            .long("seed")
+            .value_name("N")
+            .value_parser(value_parser!(u64))
+            .help(format!("Another seed [default: {}]", usual.seed)),
+        number("users", "users", 1, format!("People registered [default: {}]", usual.users)),
+        number("days", "days", 1, format!("Days on which they exercise [default: {}]", usual.days)),
+        number("heart_rate_seconds", "heart-rate-seconds", 0, format!("Seconds of heart rates a workout [default: {seconds}]")),
+        number("files", "files", 1, format!("Files of each kind [default: {}]", usual.files)),
+        Arg::new("first_day")
+            .long("first-day")
+            .value_name("DAY")
+            .value_parser(value_parser!(chrono::NaiveDate))
+            .help(format!("The first day [default: {}]", usual.first_day)),
+    ]
 }
 
 fn completions() -> Command {

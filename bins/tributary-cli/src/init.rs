@@ -45,6 +45,9 @@ pub fn init(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     write_all(&folder, &files)?;
     let mut said: String = files.iter().map(|(path, _)| format!("wrote {}\n", folder.join(path).display())).collect();
     said.push_str(&format!("pipeline: {pipeline}\nnext: tributary validate {}\n", folder.display()));
+    if matches.get_one::<String>("template").is_some_and(|template| template == "gym") {
+        said.push_str(&format!("data: tributary sample gym {}\n", folder.join("data/raw").display()));
+    }
     start::print(&said)
 }
 
@@ -70,7 +73,8 @@ fn root(name: &str) -> String {
     format!("# An asset bundle: `tributary validate` checks it, `tributary run --pipeline KEY` runs one of its pipelines.\n{text}")
 }
 
-fn of_template(template: &str) -> Vec<Written> {
+/// The files of a template; none where there is no such template.
+pub fn of_template(template: &str) -> Vec<Written> {
     let found = TEMPLATES.iter().find(|(name, _)| *name == template);
     found.into_iter().flat_map(|(_, files)| files.iter()).map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }

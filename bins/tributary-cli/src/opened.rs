@@ -17,6 +17,11 @@ pub fn lake(settings: &Settings) -> Result<Lake, Failure> {
         spill_path: spill_folder(settings),
         ..OpenOptions::default()
     };
+    if let Some(spill) = &options.spill_path {
+        // the engine makes the last of missing folders alone
+        let io = |source| Error::Io { action: format!("making the folder {} for what queries spill", spill.display()), source };
+        std::fs::create_dir_all(spill).map_err(io)?;
+    }
     if settings.warehouse.is_url() && folder(&settings.warehouse).is_none() {
         // the text of a URL may hold a secret; its Display does not
         return Err(tributary::Error::Url { url: settings.warehouse.to_string() }.into());

@@ -10,8 +10,8 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
 use crate::{
-    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, next, page, plan, quarantine, run, setup, show, sql, test,
-    validate,
+    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, next, page, plan, quarantine, run, sample, setup, show, sql,
+    test, validate,
 };
 
 /// Runs the umbrella and tells what the shell shall see.
@@ -20,6 +20,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("completions", matches)) => completions::print(matches),
         Some(("help", matches)) => page::print(matches),
         Some(("demo", matches)) => demonstrate(matches),
+        Some(("sample", matches)) => nested(matches, |_, matches| sample::sample(matches)),
         Some(("run", matches)) => beside_bundle(Program::Run, matches, inputs, |loaded, given| run::run(loaded, matches, given)),
         Some(("plan", matches)) => looking(Program::Plan, matches, inputs, |loaded, given| plan::plan(loaded, matches, given)),
         Some(("graph", matches)) => looking(Program::Graph, matches, inputs, |loaded, given| graph::graph(loaded, matches, given)),
@@ -161,7 +162,10 @@ fn demonstrate(matches: &ArgMatches) -> Outcome {
         folder: path("folder"),
     };
     block_on(async {
-        let done = demo::demo(&args, &mut std::io::stdout()).await;
+        let done = match matches.get_flag("gym") {
+            true => demo::demo_gym(sample::options(matches), args.folder.as_deref(), &mut std::io::stdout()).await,
+            false => demo::demo(&args, &mut std::io::stdout()).await,
+        };
         done.map(ExitCode::code).map_err(|reason| Error::Demo { reason }.into())
     })
 }

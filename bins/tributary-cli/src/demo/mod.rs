@@ -5,6 +5,7 @@ mod canonical;
 mod capture;
 mod compare;
 mod expected;
+mod gym;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use tributary::{DatasetReport, ExitCode, Lake, OpenOptions, Pipeline, RunOptions
 
 pub use compare::{Cell, Comparison, compare};
 pub use expected::{Expected, ExpectedTable, Server, SourceColumn, gunzip};
+pub use gym::demo as demo_gym;
 
 macro_rules! retail {
     ($file:literal) => {

@@ -8,6 +8,8 @@ mod doctor;
 mod explain;
 mod flows;
 mod functions;
+mod gym;
+mod gym_kafka;
 mod infer;
 mod init;
 mod inputs;
