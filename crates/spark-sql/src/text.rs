@@ -11,6 +11,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
     Expr as ParsedExpr, ExprWithAlias, Query, SelectItem, SetExpr, Spanned, Statement as Parsed, Visit, Visitor,
 };
 
+use crate::functions::windows;
 use crate::locate::{Locator, in_expression};
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
@@ -132,11 +133,12 @@ pub(crate) async fn planned(
     state: &SessionState,
 ) -> Result<LogicalPlan, Error> {
     depth::with_room(levels, || {
+        windows::spell(&mut statement);
         rewrite::statement(&mut statement, rewriter)?;
         values::in_one_type(&mut statement, state)
     })?;
     let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await.map_err(Error::plan)?;
-    depth::with_room(levels, || checked(meaning::apply(plan)?, state))
+    depth::with_room(levels, || checked(meaning::apply(windows::apply(plan)?)?, state))
 }
 
 /// What an item of a select list is called in so many words.
@@ -192,7 +194,7 @@ pub fn expression(state: &SessionState, text: &str, relation: Option<&str>, sche
         Rewriter { tables: &Tables::default(), own, travels: false }.expression(&mut parsed, &scope)?;
         let parsed = ExprWithAlias { expr: parsed, alias: None };
         let planned = state.create_logical_expr_from_sql_expr(parsed, schema).map_err(Error::plan)?;
-        let planned = meaning::apply_to(planned, schema)?;
+        let planned = meaning::apply_to(windows::outside(planned)?, schema)?;
         // its type is only told once it is asked for
         planned.get_type(schema).map_err(Error::plan)?;
         Ok(planned)

@@ -22,6 +22,7 @@ mod page;
 mod patterns;
 mod texts;
 mod times;
+pub(crate) mod windows;
 
 use std::sync::Arc;
 
@@ -229,6 +230,7 @@ const SUBJECTS: &[(&str, &[Entry])] = &[
     ("Arithmetic", arithmetic::FUNCTIONS),
     ("Dates", dates::FUNCTIONS),
     ("Times", times::FUNCTIONS),
+    ("Windows of time", windows::FUNCTIONS),
     ("JSON", json::FUNCTIONS),
     ("Arrays", arrays::FUNCTIONS),
     ("Maps and structs", maps::FUNCTIONS),

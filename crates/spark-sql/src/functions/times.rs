@@ -92,7 +92,7 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     own(&["to_date"], Own::new("to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, false)).at_least(1)),
     own(&["try_to_date"], Own::new("try_to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, true)).at_least(1)),
     refused(&["localtimestamp"], "a time without a zone of the moment is not told; say current_timestamp()"),
-    refused(&["window", "window_time", "session_window"], "say date_trunc, or a column of the window's start"),
+    refused(&["window_time"], "say window.end, which is the first instant behind the window"),
     refused(
         &["make_interval", "make_dt_interval", "make_ym_interval", "try_make_interval"],
         "say an interval as a literal, such as interval '1' day",
