@@ -85,16 +85,18 @@ pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
         if let Some(query) = &dataset.query {
             reads(defined, &graph, query, &dataset.name.to_string(), dataset.kind, report);
             if dataset.kind == Kind::StreamingTable {
-                stream(query, &dataset.name.to_string(), report);
+                let alone = graph.flows_into(defined, at).next().is_none();
+                stream(query, &dataset.name.to_string(), alone, report);
             }
         }
+        let alone = dataset.query.is_none() && graph.flows_into(defined, at).count() == 1;
         for flow in graph.flows_into(defined, at) {
             let of = dataset.name.to_string();
             reads(defined, &graph, flow.action.query(), &of, Kind::StreamingTable, report);
             if let FlowAction::Append(query) = &flow.action
                 && !flow.once
             {
-                stream(query, &of, report);
+                stream(query, &of, alone, report);
             }
         }
     }
@@ -208,32 +210,52 @@ fn near_schema(defined: &Defined, name: &DatasetName, report: &mut Report) -> Op
     named.iter().find(|known| known.schema.as_deref() == Some(near.as_str())).map(ToString::to_string)
 }
 
-/// A streaming table's query reads one stream, and gathers nothing.
-fn stream(query: &Query, of: &str, report: &mut Report) {
+/// A streaming table's query reads a stream; what it remembers of several, or gathers, must follow from groups of rows.
+fn stream(query: &Query, of: &str, alone: bool, report: &mut Report) {
     let streams: Vec<&Read> = query.reads.iter().filter(|read| is_stream(read)).collect();
-    match streams.as_slice() {
-        [] => {
-            let first = query.reads.first();
-            let name = match first {
-                Some(Read { name: Some(name), .. }) => name.to_string(),
-                Some(Read { call: Some(call), .. }) => format!("{}(…)", call.function),
-                _ => "table".to_owned(),
-            };
-            let place = first.map_or(&query.place, |read| &read.place);
-            let instead = format!("FROM STREAM({name}), or make it a materialized view");
-            report.fault(place, &Error::NotStreaming { of: of.to_owned(), found: format!("it reads {name} as a whole"), instead });
-        }
-        [one] => {
-            if let Some(clause) = query.shape.gathers {
-                let instead = Some("it as a materialized view".to_owned());
-                report.fault(&one.place, &Error::NotExecuted { of: of.to_owned(), what: format!("{clause} over a stream"), instead });
-            }
-        }
-        [_, second, ..] => {
-            let instead = Some("one of them without STREAM, to be looked up, or a materialized view".to_owned());
-            report.fault(&second.place, &Error::NotExecuted { of: of.to_owned(), what: "a query over two streams".to_owned(), instead });
+    let Some(first) = streams.first() else {
+        let first = query.reads.first();
+        let name = match first {
+            Some(Read { name: Some(name), .. }) => name.to_string(),
+            Some(Read { call: Some(call), .. }) => format!("{}(…)", call.function),
+            _ => "table".to_owned(),
+        };
+        let place = first.map_or(&query.place, |read| &read.place);
+        let instead = format!("FROM STREAM({name}), or make it a materialized view");
+        report.fault(place, &Error::NotStreaming { of: of.to_owned(), found: format!("it reads {name} as a whole"), instead });
+        return;
+    };
+    let mut refuse = |what: String, instead: &str| {
+        report.fault(&first.place, &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead.to_owned()) });
+    };
+    let gathers = query.shape.around_stream.or(query.shape.gathers);
+    if let Some(gathers) = gathers.filter(|gathers| !gathers.by_groups) {
+        refuse(format!("{} over a stream", gathers.clause), "it as a materialized view");
+    } else if let Some(join) = query.shape.outer {
+        refuse(format!("{join} of two streams"), "an inner join of them, or a materialized view");
+    } else if remembers(query) && !query.stream_read.is_auto() {
+        refuse(
+            "WITH (…) of a stream, or a stream of table_changes, that is grouped or joined with another".to_owned(),
+            "a streaming table of its rows, and this one FROM STREAM of that; or a materialized view",
+        );
+    } else if remembers(query) && !alone {
+        refuse(
+            "a stream that is grouped or joined with another, in one of several flows".to_owned(),
+            "a streaming table of its own, and a flow that reads it",
+        );
+    }
+    if !remembers(query) {
+        for placed in streams.iter().filter_map(|read| read.watermark.as_ref()) {
+            let place = placed.place.as_ref().unwrap_or(&query.place);
+            report.not_applied(place.clone(), "WATERMARK", Some(of), "rows are applied however late they come");
         }
     }
+}
+
+/// Whether rows of the result are made of several rows that come at different times.
+pub(crate) fn remembers(query: &Query) -> bool {
+    let streams = query.reads.iter().filter(|read| is_stream(read)).count();
+    streams > 0 && (streams > 1 || query.shape.around_stream.is_some())
 }
 
 /// Whether only new rows are read; `cloud_files` never needed the word.

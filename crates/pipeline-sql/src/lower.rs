@@ -4,6 +4,7 @@
 //! streaming table over files or topics, all columns ─▶ feed
 //!                                        otherwise  ─▶ feed of its own, and rows appended from it
 //! streaming table over a stream                     ─▶ silver, rows appended
+//! streaming table over two, or one that is grouped  ─▶ gold, kept equal to its query
 //! streaming table with AUTO CDC                     ─▶ silver, changes merged (type 1 or 2, or a merge policy of ours)
 //! materialized view                                 ─▶ gold
 //! view                                              ─▶ put into the queries that read it
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use tributary_specs::{Column, GoldSpec, Layer, Pipeline, Place, TableName};
 
-use crate::check::Graph;
+use crate::check::{Graph, remembers};
 use crate::error::Error;
 use crate::fault::Faults;
 use crate::origin::{self, Origins};
@@ -200,6 +201,7 @@ impl Lowering<'_> {
             Kind::StreamingTable => {
                 let writers = writers(defined, self.graph, at, definition);
                 match writers.first().map(|writer| &writer.action) {
+                    Some(Action::Append(query)) if writers.len() == 1 && remembers(query) => self.remembering(definition, query),
                     Some(Action::Append(_)) => self.rows(definition, &writers),
                     Some(Action::Changes(body)) => self.changes(at, definition, body, &writers),
                     None => {}

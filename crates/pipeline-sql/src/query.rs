@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, ObjectName, Query as Tree, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
+    Distinct, Expr, GroupByExpr, Ident, JoinOperator, ObjectName, Query as Tree, Select, SelectItem, SetExpr, SetOperator, TableFactor,
+    TableWithJoins, Visit, Visitor,
 };
 use sqlparser::parser::{Parser, ParserError};
-use tributary_specs::{FILE_COLUMNS, Place};
+use tributary_specs::{FILE_COLUMNS, Place, Watermark};
 use tributary_sql_dialect::{Spark, readable};
 
 use crate::call::Call;
@@ -15,7 +16,7 @@ use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::names::{Scope, Written};
 use crate::parameters::Parameters;
-use crate::parsed::DatasetName;
+use crate::parsed::{DatasetName, Placed};
 use crate::report::Report;
 use crate::streams::{self, Plain};
 use crate::table_changes::{self, Changes};
@@ -30,7 +31,7 @@ pub struct Query {
     pub place: Place,
     /// Tables and views it reads, in the order of the text.
     pub reads: Vec<Read>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: Box<Shape>,
     /// How the options of its stream have it read.
     pub(crate) stream_read: tributary_specs::StreamRead,
     /// Where the text stands.
@@ -54,6 +55,8 @@ pub struct Read {
     pub(crate) range: Range<usize>,
     /// Whether the query gives it another name.
     pub(crate) aliased: bool,
+    /// How long it is waited for its rows, where it is a stream that says so.
+    pub(crate) watermark: Option<Placed<Watermark>>,
     pub(crate) call: Option<Call>,
     /// The range of its changes, where these are read.
     pub(crate) changes: Option<Changes>,
@@ -65,9 +68,32 @@ pub(crate) struct Shape {
     /// `SELECT * FROM one` and nothing else.
     pub(crate) everything: bool,
     /// The first clause that no stream of rows can have, as `GROUP BY`.
-    pub(crate) gathers: Option<&'static str>,
+    pub(crate) gathers: Option<Gathers>,
+    /// The first such clause around a stream, in the query or in one within it.
+    pub(crate) around_stream: Option<Gathers>,
+    /// Where a stream stands on a side of a join that keeps rows without their partner, and the join has another stream.
+    pub(crate) outer: Option<&'static str>,
     /// Where a name `_metadata.…` stands.
     pub(crate) metadata: Vec<Metadata>,
+}
+
+/// A clause that makes one row of several, or of the order of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gathers {
+    /// As it is written.
+    pub(crate) clause: &'static str,
+    /// Whether its rows follow from groups of rows, so that a streaming table can be kept equal to it.
+    pub(crate) by_groups: bool,
+}
+
+impl Gathers {
+    const fn by_groups(clause: &'static str) -> Self {
+        Self { clause, by_groups: true }
+    }
+
+    const fn by_all(clause: &'static str) -> Self {
+        Self { clause, by_groups: false }
+    }
 }
 
 /// A field of `_metadata` that a query names.
@@ -151,9 +177,11 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
         edits: Vec::new(),
         metadata: Vec::new(),
         columns: BTreeSet::new(),
+        around_stream: None,
+        outer: None,
     };
     let _ = tree.visit(&mut gathering);
-    let Gathering { mut found, mut edits, metadata, .. } = gathering;
+    let Gathering { mut found, mut edits, metadata, around_stream, outer, .. } = gathering;
     // What is taken out takes the blanks after it along.
     let text = cursor.rest().to_owned();
     for words in &plain.removed {
@@ -166,7 +194,7 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     edits.extend(plain.replaced.iter().map(|(words, text)| (cursor.bytes(words), text.clone())));
     edits.sort_by_key(|(range, _)| range.start);
     found.sort_by_key(|read: &Read| read.range.start);
-    let shape = Shape { metadata, ..shape(&tree) };
+    let shape = Box::new(Shape { metadata, around_stream, outer, ..shape(&tree) });
     let trail = cursor.tokens.trail(cursor.at, cursor.end);
     let changes = found.iter().filter(|read| read.streaming).find_map(|read| read.changes.as_ref()?.stream());
     let stream_read = changes.unwrap_or(plain.stream_read);
@@ -200,32 +228,39 @@ fn located(text: &str) -> (String, Option<(u64, u64)>) {
 fn shape(tree: &Tree) -> Shape {
     let Tree { with, body, order_by, limit_clause, fetch, .. } = tree;
     let gathers = match (order_by.is_some(), limit_clause.is_some() || fetch.is_some()) {
-        (true, _) => Some("ORDER BY"),
-        (_, true) => Some("LIMIT"),
+        (true, _) => Some(Gathers::by_all("ORDER BY")),
+        (_, true) => Some(Gathers::by_all("LIMIT")),
         _ => None,
     };
     match &**body {
         SetExpr::Select(select) => {
             let gathers = gathers.or_else(|| gathers_of(select));
             let everything = gathers.is_none() && with.is_none() && is_everything(select);
-            Shape { everything, gathers, metadata: Vec::new() }
+            Shape { everything, gathers, ..Shape::default() }
         }
         SetExpr::Query(inner) => Shape { gathers: gathers.or(shape(inner).gathers), ..Shape::default() },
-        SetExpr::SetOperation { .. } => Shape { gathers: Some("UNION"), ..Shape::default() },
-        _ => Shape { gathers: gathers.or(Some("VALUES")), ..Shape::default() },
+        SetExpr::SetOperation { op: SetOperator::Union, .. } => {
+            Shape { gathers: gathers.or(Some(Gathers::by_groups("UNION"))), ..Shape::default() }
+        }
+        SetExpr::SetOperation { op, .. } => {
+            let clause = if matches!(op, SetOperator::Intersect) { "INTERSECT" } else { "EXCEPT" };
+            Shape { gathers: Some(Gathers::by_all(clause)), ..Shape::default() }
+        }
+        _ => Shape { gathers: gathers.or(Some(Gathers::by_all("VALUES"))), ..Shape::default() },
     }
 }
 
-fn gathers_of(select: &Select) -> Option<&'static str> {
+fn gathers_of(select: &Select) -> Option<Gathers> {
     let groups = match &select.group_by {
         GroupByExpr::All(_) => true,
         GroupByExpr::Expressions(by, with) => !by.is_empty() || !with.is_empty(),
     };
     match select {
-        _ if groups => Some("GROUP BY"),
-        Select { having: Some(_), .. } => Some("HAVING"),
-        Select { distinct: Some(Distinct::Distinct | Distinct::On(_)), .. } => Some("DISTINCT"),
-        Select { qualify: Some(_), .. } => Some("QUALIFY"),
+        Select { qualify: Some(_), .. } => Some(Gathers::by_all("QUALIFY")),
+        _ if groups => Some(Gathers::by_groups("GROUP BY")),
+        Select { having: Some(_), .. } => Some(Gathers::by_all("HAVING without GROUP BY")),
+        Select { distinct: Some(Distinct::Distinct), .. } => Some(Gathers::by_groups("DISTINCT")),
+        Select { distinct: Some(Distinct::On(_)), .. } => Some(Gathers::by_all("DISTINCT ON")),
         _ => None,
     }
 }
@@ -249,6 +284,8 @@ fn is_everything(select: &Select) -> bool {
 struct Frame {
     /// Names of common table expressions, outermost first.
     common: Vec<String>,
+    /// What makes rows of this query of several.
+    gathers: Option<Gathers>,
 }
 
 /// Walks a query and takes down what it reads.
@@ -266,6 +303,8 @@ struct Gathering<'a> {
     metadata: Vec<Metadata>,
     /// Where names stand that are columns of the query as they are.
     columns: BTreeSet<usize>,
+    around_stream: Option<Gathers>,
+    outer: Option<&'static str>,
 }
 
 impl Gathering<'_> {
@@ -283,6 +322,12 @@ impl Gathering<'_> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         let Some(words) = self.words(&parts) else { return };
         let streaming = self.plain.streamed.contains(&words.start);
+        if streaming {
+            // what cannot be kept is told before what can
+            let around = || self.frames.iter().filter_map(|frame| frame.gathers);
+            self.around_stream = around().find(|gathers| !gathers.by_groups).or(self.around_stream).or_else(|| around().next());
+        }
+        let watermark = self.plain.watermarks.get(&words.start).cloned();
         let place = self.cursor.tokens.place(words.start);
         let texts: Vec<String> = parts.iter().map(|part| part.value.clone()).collect();
         if call {
@@ -293,7 +338,8 @@ impl Gathering<'_> {
                 return;
             }
             let range = self.cursor.bytes(&(words.start..open + 1));
-            let read = Read { name: None, streaming, place, written: Written::default(), range, aliased, call: None, changes: None };
+            let written = Written::default();
+            let read = Read { name: None, streaming, place, written, range, aliased, watermark, call: None, changes: None };
             if call.function == table_changes::NAME {
                 return self.changes(&call, read);
             }
@@ -307,8 +353,43 @@ impl Gathering<'_> {
         let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
         if let Some(name) = self.scope.named(&written, &place, self.report) {
             let range = self.cursor.bytes(&words);
-            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, call: None, changes: None });
+            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, watermark, call: None, changes: None });
         }
+    }
+
+    /// Whether a part of the query names a stream.
+    fn has_stream(&self, factor: &TableFactor) -> bool {
+        struct Streams<'a, 'b>(&'a Gathering<'b>);
+        impl Visitor for Streams<'_, '_> {
+            type Break = ();
+
+            fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+                let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+                let is_stream = self.0.words(&parts).is_some_and(|words| self.0.plain.streamed.contains(&words.start));
+                if is_stream { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+        }
+        factor.visit(&mut Streams(self)).is_break()
+    }
+
+    /// A join of two streams that keeps rows without their partner.
+    fn outer_join(&self, from: &TableWithJoins) -> Option<&'static str> {
+        let mut left = self.has_stream(&from.relation);
+        for join in &from.joins {
+            let right = self.has_stream(&join.relation);
+            let outer = match &join.join_operator {
+                JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => Some("LEFT JOIN"),
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some("RIGHT JOIN"),
+                JoinOperator::FullOuter(_) => Some("FULL JOIN"),
+                JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => Some("ANTI JOIN"),
+                _ => None,
+            };
+            if left && right && outer.is_some() {
+                return outer;
+            }
+            left |= right;
+        }
+        None
     }
 
     /// `table_changes('t', from[, to])` is a read of the table that it names.
@@ -340,7 +421,7 @@ impl Visitor for Gathering<'_> {
                 common.push(table.alias.name.value.clone());
             }
         }
-        self.frames.push(Frame { common });
+        self.frames.push(Frame { common, gathers: shape(query).gathers });
         ControlFlow::Continue(())
     }
 
@@ -350,6 +431,7 @@ impl Visitor for Gathering<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        self.outer = self.outer.or_else(|| select.from.iter().find_map(|from| self.outer_join(from)));
         for item in &select.projection {
             if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = item {
                 let words = self.words(&parts.iter().collect::<Vec<_>>());

@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use tributary_specs::StreamRead;
+use tributary_specs::{StreamRead, Watermark};
 
 use crate::cursor::Cursor;
 use crate::error::Error;
 use crate::literal;
 use crate::parameters::Parameters;
+use crate::parsed::Placed;
 use crate::portability::rules;
 use crate::report::Report;
 
@@ -22,6 +23,8 @@ pub(crate) struct Plain {
     pub(crate) tokens: Vec<TokenWithSpan>,
     /// Words at which the name of a streamed table begins.
     pub(crate) streamed: BTreeSet<usize>,
+    /// Watermarks of streamed tables, by the same words.
+    pub(crate) watermarks: BTreeMap<usize, Placed<Watermark>>,
     /// Words of the statement that were taken out.
     pub(crate) removed: Vec<Range<usize>>,
     /// Words in whose place something else is read.
@@ -81,6 +84,7 @@ pub(crate) fn plain(cursor: &Cursor, in_from: bool, of: &str, parameters: &Param
         of,
         parameters,
         closing_streams: BTreeSet::new(),
+        stream: None,
     };
     while !walk.cursor.is_done() {
         walk.step(report);
@@ -96,6 +100,8 @@ struct Walk<'a> {
     parameters: &'a Parameters,
     /// Brackets that only close a `STREAM(`.
     closing_streams: BTreeSet<usize>,
+    /// The word at which the name of the last table began, where that is a stream.
+    stream: Option<usize>,
 }
 
 impl Walk<'_> {
@@ -156,6 +162,7 @@ impl Walk<'_> {
         if part.table && word == "STREAM" && self.stream(report) {
             return;
         }
+        self.stream = self.stream.filter(|_| !part.table);
         if part.table && word == "IDENTIFIER" && self.cursor.sign(1) == Some(&Token::LParen) {
             return self.identifier(report);
         }
@@ -218,6 +225,7 @@ impl Walk<'_> {
             _ => return false,
         }
         self.plain.streamed.insert(self.cursor.at);
+        self.stream = Some(self.cursor.at);
         if self.cursor.keyword(0).as_deref() == Some("IDENTIFIER") && self.cursor.sign(1) == Some(&Token::LParen) {
             self.identifier(report);
         } else {
@@ -227,25 +235,38 @@ impl Walk<'_> {
         true
     }
 
-    /// `WATERMARK c DELAY OF INTERVAL 10 SECONDS`: bounds what is remembered of a stream, and nothing is remembered here.
+    /// `WATERMARK c DELAY OF INTERVAL 10 SECONDS`: how long it is waited for rows of the stream before it.
     fn watermark(&mut self, report: &mut Report) {
         let place = self.cursor.place();
         let begin = self.cursor.at;
-        let delay = (begin..self.cursor.end).find(|at| self.cursor.within(*at, self.cursor.end).sees(&["DELAY", "OF", "INTERVAL"]));
-        let Some(delay) = delay.filter(|delay| delay + 5 <= self.cursor.end) else {
+        let syntax = |walk: &mut Self, at: usize, report: &mut Report| {
             let expected = "WATERMARK column DELAY OF INTERVAL n unit".to_owned();
-            report.fault(&place, &Error::Syntax { of: self.of.to_owned(), expected, found: self.cursor.found_at(begin + 1) });
-            self.cursor.at = self.cursor.end;
-            return;
+            report.fault(&place, &Error::Syntax { of: walk.of.to_owned(), expected, found: walk.cursor.found_at(at) });
+            walk.cursor.at = walk.cursor.end;
         };
-        if (begin..delay).any(|at| self.cursor.within(at, delay).sees(&["AS"])) {
-            let what = "WATERMARK over an expression with a name".to_owned();
-            let instead = Some("the expression as a column of a view, and WATERMARK over that column".to_owned());
-            report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead });
-        }
+        let delay = (begin..self.cursor.end).find(|at| self.cursor.within(*at, self.cursor.end).sees(&["DELAY", "OF", "INTERVAL"]));
+        let Some(delay) = delay else { return syntax(self, begin + 1, report) };
+        let Some((millis, words)) = interval(&self.cursor.within(delay + 3, self.cursor.end)) else {
+            return syntax(self, delay + 3, report);
+        };
         report.uses(place.clone(), &rules::WATERMARK, Some(self.of));
-        self.remove(delay + 5 - begin);
-        report.not_applied(place, "WATERMARK", Some(self.of), "rows are applied however late they come");
+        let is_long = (begin..delay).any(|at| self.cursor.within(at, delay).sees(&["AS"]));
+        match self.cursor.sign(1).cloned() {
+            Some(Token::Word(column)) if delay == begin + 2 => {
+                let watermark = Placed { value: Watermark { column: column.value, delay_millis: millis }, place: Some(place.clone()) };
+                match self.stream {
+                    Some(stream) => drop(self.plain.watermarks.insert(stream, watermark)),
+                    None => report.not_applied(place, "WATERMARK", Some(self.of), "only a stream has one"),
+                }
+            }
+            _ => {
+                let name = if is_long { " with a name" } else { "" };
+                let what = format!("WATERMARK over an expression{name}");
+                let instead = Some("the expression as a column of a view, and WATERMARK over that column".to_owned());
+                report.fault(&place, &Error::NotExecuted { of: self.of.to_owned(), what, instead });
+            }
+        }
+        self.remove(delay + 3 + words - begin);
     }
 
     /// `STREAM t WITH ('k' = 'v')`, `WITH (SKIPCHANGECOMMITS)`.
@@ -337,4 +358,28 @@ impl Walk<'_> {
         self.plain.identifiers.insert(at, at..close + 1);
         self.cursor.at = close + 1;
     }
+}
+
+/// An interval of one unit, `30 SECONDS` or `'30 seconds'`, in milliseconds, and how many words it takes; none where none begins here.
+fn interval(cursor: &Cursor) -> Option<(u64, usize)> {
+    let (number, unit, words) = match (cursor.sign(0)?, cursor.sign(1)) {
+        (Token::Number(number, _), Some(Token::Word(unit))) => (number.clone(), unit.value.clone(), 2),
+        (Token::SingleQuotedString(text), unit) => match (text.trim().split_once(char::is_whitespace), unit) {
+            (Some((number, unit)), _) => (number.to_owned(), unit.trim().to_owned(), 1),
+            (None, Some(Token::Word(unit))) => (text.trim().to_owned(), unit.value.clone(), 2),
+            (None, _) => return None,
+        },
+        _ => return None,
+    };
+    let unit = unit.to_lowercase();
+    let millis: u64 = match unit.strip_suffix('s').unwrap_or(&unit) {
+        "millisecond" => 1,
+        "second" => 1000,
+        "minute" => 60_000,
+        "hour" => 3_600_000,
+        "day" => 86_400_000,
+        "week" => 7 * 86_400_000,
+        _ => return None,
+    };
+    Some((number.parse::<u64>().ok()?.checked_mul(millis)?, words))
 }

@@ -11,6 +11,7 @@ use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, Repli
 use crate::flow::StreamRead;
 use crate::pipeline::Pipeline;
 use crate::problem::Errors;
+use crate::streamed::StreamedTable;
 use crate::table_name::TableName;
 
 /// Collects datasets and validates them together.
@@ -341,6 +342,7 @@ impl GoldSpec {
             table,
             query: query.into(),
             sources: Vec::new(),
+            streams: Vec::new(),
             refresh: Refresh::default(),
             schema: Vec::new(),
             expectations: Vec::new(),
@@ -358,6 +360,13 @@ impl GoldSpec {
     #[must_use]
     pub fn with_sources(mut self, sources: impl IntoIterator<Item = TableName>) -> Self {
         self.sources = sources.into_iter().collect();
+        self
+    }
+
+    /// Adds a source that is read as a stream.
+    #[must_use]
+    pub fn with_stream(mut self, stream: StreamedTable) -> Self {
+        self.streams.push(stream);
         self
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::column::Column;
 use crate::flow::{Flow, SetExpectation, StreamRead};
+use crate::streamed::StreamedTable;
 use crate::table_name::TableName;
 use crate::table_spec::Check;
 
@@ -254,6 +255,9 @@ pub struct GoldSpec {
     /// Tables the query reads; filled from the query where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<TableName>,
+    /// Sources that are read as streams: the view is a streaming table whose query remembers rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamedTable>,
     /// How the view is refreshed.
     #[serde(default)]
     pub refresh: Refresh,

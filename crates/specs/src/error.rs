@@ -346,6 +346,14 @@ pub enum Error {
     /// Declare `sequence_by`.
     #[error("several flows apply changes to the table: declare sequence_by, for positions of two sources have no common order")]
     SequenceOfFlows,
+    /// A streaming table names a stream that its query does not read.
+    ///
+    /// Name the tables of the query in `sources`, and of them those that are streams in `streams`.
+    #[error("{table} is among the streams, but not among the sources")]
+    StreamUnread {
+        /// The stream.
+        table: TableName,
+    },
     /// A consumer property would decide what exactly-once reading decides.
     ///
     /// Take the property away, or use the option that the message names.
@@ -408,6 +416,7 @@ impl Fault for Error {
             Self::QueryUnreadable { .. } => "SP0041",
             Self::KafkaProperty { .. } => "SP0042",
             Self::SequenceOfFlows => "SP0043",
+            Self::StreamUnread { .. } => "SP0044",
         })
     }
 

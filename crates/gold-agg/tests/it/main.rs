@@ -12,4 +12,6 @@ mod queries;
 mod races;
 mod refresh;
 mod rules;
+mod stream_cases;
+mod stream_law;
 mod world;

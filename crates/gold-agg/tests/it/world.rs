@@ -10,7 +10,8 @@ use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
 use tributary_lake::{
-    Commit, CommitOutcome, DELETION_VECTORS_ON, Lake, LakeOptions, ManualClock, Operation, ReadOptions, Reads, Stores, Table, WriterOptions,
+    Commit, CommitOutcome, DELETION_VECTORS_ON, Lake, LakeOptions, ManualClock, Operation, Progress, ReadOptions, Reads, Stores, Table,
+    WriterOptions,
 };
 use tributary_specs::{Column, DatasetReport, GoldSpec, Status, TableName, TableSpec};
 use tributary_testkit::Frame;
@@ -74,6 +75,17 @@ impl World {
     pub async fn optimize(&self, table: &str) -> Result<u64> {
         let frame = self.rows(table).await?;
         self.commit(table, &frame, true, Operation::Optimize).await
+    }
+
+    /// For controls: says that a view has read its source up to a version, and takes up no row; nothing where the view is not there.
+    pub async fn pass_over(&self, view: &TableName, source: &str, version: u64) -> Result<()> {
+        let Some(table) = self.lake.table(view).await? else { return Ok(()) };
+        let app_id = format!("tributary:source:{source}");
+        let Some(expected) = table.progress(&app_id).await? else { return Ok(()) };
+        let progress = vec![Progress { app_id, expected: Some(expected), version: i64::try_from(version)? }];
+        let commit = Commit { operation: Operation::Write, progress, reads: Reads::BlindAppend, ..Commit::default() };
+        anyhow::ensure!(matches!(table.commit(commit).await?, CommitOutcome::Committed { .. }));
+        Ok(())
     }
 
     async fn commit(&self, table: &str, frame: &Frame, replace: bool, operation: Operation) -> Result<u64> {

@@ -1,13 +1,17 @@
-//! Materialized views.
+//! Materialized views, and streaming tables that are kept like them.
 
 use std::collections::BTreeSet;
 
-use tributary_specs::{GoldSpec, TableName};
+use tributary_specs::{GoldSpec, StreamedTable, TableName};
 
-use super::render::renamed;
+use super::properties::Said;
+use super::render::{Rendered, renamed};
 use super::{Lowering, table_of};
 use crate::check::is_stream;
+use crate::error::Error;
 use crate::parsed::{Definition, Kind};
+use crate::portability::rules;
+use crate::query::Query;
 
 impl Lowering<'_> {
     /// Views that nothing reads. What stands in the way of reading them is told where they are read.
@@ -48,6 +52,35 @@ impl Lowering<'_> {
             _ => None,
         };
         let Some(rendered) = self.render(query, &of, files.as_ref(), false) else { return };
+        self.kept_equal(definition, rendered, said, Vec::new());
+    }
+
+    /// A streaming table whose rows are made of several rows of its streams: it is kept equal to its query, as a view is.
+    pub(super) fn remembering(&mut self, definition: &Definition, query: &Query) {
+        let of = definition.name.to_string();
+        let said = self.said(definition);
+        self.refuse_merge_properties(definition, &said, "rows that are made of several");
+        let calls: Vec<_> = query.reads.iter().filter_map(|read| Some((read, read.call.as_ref()?))).collect();
+        let feed = match calls.as_slice() {
+            [] => None,
+            [(read, call)] => {
+                let Some(table) = self.own_feed(definition, query, call, &read.place, None) else { return };
+                Some(table)
+            }
+            [_, (second, call), ..] => {
+                let what = format!("a second {}(…) in a query", call.function);
+                let instead = Some("a streaming table of its rows, and STREAM of that table".to_owned());
+                return self.report.fault(&second.place, &Error::NotExecuted { of, what, instead });
+            }
+        };
+        let Some(rendered) = self.render(query, &of, feed.as_ref(), false) else { return };
+        let streams = rendered.streams.clone();
+        self.report.uses(definition.place.clone(), &rules::REMEMBERED, Some(&of));
+        self.kept_equal(definition, rendered, said, streams);
+    }
+
+    fn kept_equal(&mut self, definition: &Definition, rendered: Rendered, said: Said, streams: Vec<StreamedTable>) {
+        let of = definition.name.to_string();
         let typed = definition.columns.iter().all(|column| column.data_type.is_some());
         if !typed && definition.columns.iter().any(|column| column.comment.is_some() || column.data_type.is_some()) {
             let reason = "types and comments of columns are kept only where every column has a type";
@@ -58,6 +91,7 @@ impl Lowering<'_> {
         let query = renamed(definition, rendered.woven);
         let mut spec = GoldSpec::new(table_of(&definition.name), query.text.clone());
         spec.sources = sources;
+        spec.streams = streams;
         spec.refresh = said.refresh.unwrap_or_default();
         spec.schema = if typed { self.schema(definition) } else { Vec::new() };
         spec.expectations = self.expectations(definition, &said);

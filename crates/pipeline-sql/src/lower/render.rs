@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, TableName};
+use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, StreamedTable, TableName};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
@@ -28,6 +28,8 @@ pub(super) struct Rendered {
     pub(super) reads: Vec<TableName>,
     /// The table of which only new rows are read.
     pub(super) stream: Option<TableName>,
+    /// Every table that is read as a stream, each once, with the longest it is waited for.
+    pub(super) streams: Vec<StreamedTable>,
     /// How that table is read.
     pub(super) stream_read: StreamRead,
     /// A table of which changes are read that are not new ones of the stream.
@@ -39,6 +41,20 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
+    /// Notes that a table is read as a stream.
+    fn streams(&mut self, table: &TableName, read: &Read) {
+        self.stream.get_or_insert_with(|| table.clone());
+        let watermark = read.watermark.as_ref().map(|placed| placed.value.clone());
+        match self.streams.iter_mut().find(|known| known.table.same_without_case(table)) {
+            // what one read waits for, the table is waited for
+            Some(known) if known.watermark.as_ref().zip(watermark.as_ref()).is_some_and(|(a, b)| a.delay_millis < b.delay_millis) => {
+                known.watermark = watermark;
+            }
+            Some(known) => known.watermark = known.watermark.take().or(watermark),
+            None => self.streams.push(StreamedTable { table: table.clone(), watermark }),
+        }
+    }
+
     /// The stream first, then what is looked up; each table once.
     pub(super) fn sources(&self) -> Vec<TableName> {
         let mut sources: Vec<TableName> = Vec::new();
@@ -83,7 +99,7 @@ impl Lowering<'_> {
             let text = match feed {
                 Some(table) if batch => self.rows_of_files(table, read, query),
                 Some(table) if streams => {
-                    out.stream = Some(table.clone());
+                    out.streams(table, read);
                     table.to_string()
                 }
                 _ => {
@@ -224,8 +240,8 @@ fn named(query: &Query, read: &Read, table: TableName, streams: bool, out: &mut 
     if read.changes.is_some() && (!streams || !read.streaming) {
         out.changes_of.get_or_insert_with(|| table.clone());
     }
-    if streams && out.stream.is_none() {
-        out.stream = Some(table.clone());
+    if streams {
+        out.streams(&table, read);
     }
     out.reads.push(table);
     (!(parts && by_name)).then(|| (read.range.clone(), in_place(query, &read.range, &text)))

@@ -96,9 +96,10 @@ impl Lowering<'_> {
     fn flow(&mut self, definition: &Definition, writer: &Writer<'_>, feed: Option<&TableName>) -> Option<(Flow, TextsOfFlow)> {
         let of = definition.name.to_string();
         let query = writer.query();
-        if let Some(clause) = query.shape.gathers.filter(|_| writer.once) {
+        if let Some(gathers) = query.shape.gathers.filter(|_| writer.once) {
             let instead = Some("it as a materialized view, and a flow that reads that once".to_owned());
-            self.report.fault(&query.place, &Error::NotExecuted { of, what: format!("{clause} in a flow that runs ONCE"), instead });
+            self.report
+                .fault(&query.place, &Error::NotExecuted { of, what: format!("{} in a flow that runs ONCE", gathers.clause), instead });
             return None;
         }
         let rendered = self.render(query, &of, feed, writer.once)?;

@@ -81,6 +81,9 @@ rules! {
     WATERMARK = "watermark", "WATERMARK",
         Differs("rows that come too late may be left out there; here they are applied however late they come"),
         Differs("rows that come too late may be left out there; here they are applied however late they come");
+    REMEMBERED = "remembered", "a streaming table whose query groups its stream, or joins two",
+        Differs("its rows stay as they were written there, and a change of a source's rows stops it; here the table stays equal to its query, rows that change or go are followed, and a window is there from its first row on"),
+        Differs("its rows stay as they were written there, and a change of a source's rows stops it; here the table stays equal to its query, rows that change or go are followed, and a window is there from its first row on");
     NAMED_PARAMETER = "named_parameter", "parameters written :name", Same, Missing("nothing gives them a value there; write ${name} and the setting configuration");
     SET_VALUE = "set_value", "a value that SET gives and ${name} asks for", Same, Missing("nothing is put in there: give the value by the setting configuration");
     USE_CATALOG = "use_catalog", "USE CATALOG", Same, Missing("write SET CATALOG");

@@ -92,6 +92,7 @@ const CASES: &[(&str, &str, (usize, usize))] = &[
     ),
     ("stream_options", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM b.x WITH ('a' = 'b')", (1, 54)),
     ("watermark", "CREATE STREAMING TABLE t AS SELECT * FROM STREAM(b.x) WATERMARK ts DELAY OF INTERVAL 10 SECONDS AS s", (1, 55)),
+    ("remembered", "CREATE STREAMING TABLE t AS SELECT a, count(*) AS n FROM STREAM(b.x) GROUP BY a", (1, 24)),
     ("named_parameter", "CREATE MATERIALIZED VIEW m AS SELECT * FROM IDENTIFIER(:p)", (1, 56)),
     ("set_value", "SET p = 1;\nCREATE MATERIALIZED VIEW m AS SELECT ${p} AS a", (1, 1)),
     ("use_catalog", "USE CATALOG c", (1, 1)),

@@ -24,6 +24,20 @@ pub(super) fn check(findings: &mut Findings, path: &Path, spec: &GoldSpec) {
     let known = Known::declared("the declared schema", &spec.schema);
     flows::check_set(findings, path, &spec.set_expectations, &spec.expectations, &known);
     property::check(findings, path, &spec.properties, true);
+    check_streams(findings, path, spec);
+}
+
+/// Streams are sources, and their watermarks are over a column.
+fn check_streams(findings: &mut Findings, path: &Path, spec: &GoldSpec) {
+    for (index, stream) in spec.streams.iter().enumerate() {
+        let path = path.field("streams").index(index);
+        if !spec.sources.is_empty() && !spec.sources.iter().any(|source| source.same_without_case(&stream.table)) {
+            findings.add(path.field("table"), Error::StreamUnread { table: stream.table.clone() });
+        }
+        if let Some(watermark) = &stream.watermark {
+            findings.refuse_empty(&path.field("watermark").field("column"), &watermark.column, "the column of a watermark");
+        }
+    }
 }
 
 /// Names and expressions of rules.

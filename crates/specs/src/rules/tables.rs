@@ -185,10 +185,10 @@ fn nearest_table<'a>(wanted: &TableName, made: &'a HashMap<TableName, TableName>
     named.first().copied()
 }
 
-/// The stream of a silver dataset appends; a gold view replaces its rows.
+/// The stream of a silver dataset appends; a gold view replaces its rows, unless it is a streaming table.
 fn check_stream(findings: &mut Findings, pipeline: &Pipeline, dataset: &DatasetRef, sources: &[TableName], at: &Path) {
     let Some(stream) = sources.first().filter(|_| dataset.layer == Layer::Silver) else { return };
-    if pipeline.gold.iter().any(|view| view.table.same_without_case(stream)) {
+    if pipeline.gold.iter().any(|view| view.streams.is_empty() && view.table.same_without_case(stream)) {
         findings.add(at.index(0), Error::StreamFromView { table: stream.clone() });
     }
 }

@@ -6,7 +6,8 @@ use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
     FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh,
-    ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, TableName,
+    ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, StreamedTable, TableName,
+    Watermark,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -301,16 +302,25 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     })
 }
 
+fn streamed() -> impl Strategy<Value = StreamedTable> {
+    let watermark = option::of((text(), 0..1_000_000_000_u64));
+    (table_name(), watermark).prop_map(|(table, watermark)| {
+        let watermark = watermark.map(|(column, delay_millis)| Watermark { column, delay_millis });
+        StreamedTable { table, watermark }
+    })
+}
+
 fn gold() -> impl Strategy<Value = GoldSpec> {
     let refresh = prop::sample::select(vec![Refresh::Auto, Refresh::Incremental, Refresh::Full]);
     let head = (table_name(), text(), vec(table_name(), 0..3), refresh, vec(column(), 0..2), expectations());
-    let tail = (texts(), texts(), texts(), notes());
+    let tail = (texts(), texts(), texts(), notes(), vec(streamed(), 0..2));
     (head, tail, set_expectations()).prop_map(|((table, query, sources, refresh, schema, expectations), tail, set_expectations)| {
-        let (partition_by, cluster_by, zorder_by, (quarantine, comment, properties)) = tail;
+        let (partition_by, cluster_by, zorder_by, (quarantine, comment, properties), streams) = tail;
         GoldSpec {
             table,
             query,
             sources,
+            streams,
             refresh,
             schema,
             expectations,

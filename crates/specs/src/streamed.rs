@@ -1,0 +1,51 @@
+//! Tables that are read as streams by a query which remembers rows, and how long it is waited for rows that come late.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::table_name::TableName;
+
+/// A source that is read as a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamedTable {
+    /// The source.
+    pub table: TableName,
+    /// How long it is waited for its rows; none = for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watermark: Option<Watermark>,
+}
+
+impl StreamedTable {
+    /// A stream without a watermark.
+    pub fn new(table: TableName) -> Self {
+        Self { table, watermark: None }
+    }
+
+    /// How long it is waited for its rows.
+    #[must_use]
+    pub fn with_watermark(mut self, column: impl Into<String>, delay: Duration) -> Self {
+        self.watermark = Some(Watermark::new(column, delay));
+        self
+    }
+}
+
+/// How long it is waited for rows: the watermark of a table at a version is the greatest event time of its rows, less the delay. A row
+/// whose event time is below the watermark of the versions before its own is late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Watermark {
+    /// The event time: a column of the source.
+    pub column: String,
+    /// In milliseconds.
+    pub delay_millis: u64,
+}
+
+impl Watermark {
+    /// Over a column; a delay beyond what milliseconds of 64 bits tell is that.
+    pub fn new(column: impl Into<String>, delay: Duration) -> Self {
+        Self { column: column.into(), delay_millis: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
