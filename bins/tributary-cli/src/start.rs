@@ -143,9 +143,12 @@ pub fn print(text: &str) -> Outcome {
     }
 }
 
+/// Bytes of stack of each thread, as the first one has: queries are planned in any of them. Only what is used is taken.
+const STACK: usize = 8 << 20;
+
 /// Runs `work` on a runtime of its own.
 pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build();
     let runtime = runtime.map_err(|source| Error::Io { action: "starting threads".to_owned(), source })?;
     let result = runtime.block_on(work);
     runtime.shutdown_background();

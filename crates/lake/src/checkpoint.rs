@@ -4,8 +4,6 @@
 //! again, also after a restart, because what is due is read from the log. A table that says its own interval gets its checkpoints
 //! by that, whoever made it.
 
-use std::sync::Arc;
-
 use object_store::ObjectStoreExt;
 use serde_json::Value;
 
@@ -46,7 +44,7 @@ async fn write(table: &Table, version: u64, said: Option<u64>) -> Result<bool> {
         Some(commits) => commits,
         None => COMMITS_MIN.max(files_of_last(log).await? / FILES_PER_COMMIT),
     };
-    let (kernel, engine, name) = (Arc::clone(&table.state().kernel), log.delta.engine(None), table.name().clone());
+    let (kernel, engine, name) = (log.kernel(table.state()).await?, log.delta.engine(None), table.name().clone());
     let written = tokio::task::spawn_blocking(move || {
         let failed = |error| kernel_error(&name, error);
         // Another writer may have made one meanwhile.

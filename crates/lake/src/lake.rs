@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -96,6 +96,8 @@ struct Inner {
     /// The lake's store with immutable log objects cached.
     cached: Arc<dyn ObjectStore>,
     kept: Arc<Kept>,
+    /// Tables whose logs need not be read.
+    drafts: Mutex<BTreeMap<TableName, Arc<Snapshot>>>,
     runtime: Arc<RuntimeEnv>,
     options: LakeOptions,
 }
@@ -124,7 +126,7 @@ impl Lake {
             .build_arc()?;
         runtime.register_object_store(stores.root(), Arc::clone(&cached));
         let kept = Arc::new(Kept::new(options.memory_limit / KEPT_PART, &runtime.memory_pool));
-        Ok(Self { inner: Arc::new(Inner { stores, log_cache, cached, kept, runtime, options }), imprint: None })
+        Ok(Self { inner: Arc::new(Inner { stores, log_cache, cached, kept, drafts: Mutex::default(), runtime, options }), imprint: None })
     }
 
     /// The same lake, whose commits of rows or positions to one of these tables leave a text in the table's metadata domain `domain`,
@@ -143,6 +145,10 @@ impl Lake {
     /// [`Error::Unsupported`] when the table needs a feature this program does not know; store errors.
     pub async fn table(&self, name: &TableName) -> Result<Option<Table>> {
         let log = self.log(name)?;
+        let draft = self.drafts().get(name).map(Arc::clone);
+        if let Some(draft) = draft {
+            return Ok(Some(Table::new(self.clone(), log, draft)));
+        }
         if let Some(known) = self.inner.kept.snapshot(name) {
             if let Some(table) = self.newer(&log, &known).await? {
                 return Ok(Some(table));
@@ -165,7 +171,7 @@ impl Lake {
             return Ok(None);
         }
         let Some((opened, commits)) = log.advanced(&known.state).await else { return Ok(None) };
-        let checkpoint = opened.kernel.log_segment().checkpoint_version;
+        let checkpoint = opened.kernel.as_ref().and_then(|kernel| kernel.log_segment().checkpoint_version);
         let snapshot = match commits.is_empty() && checkpoint == known.state.checkpoint_version() {
             true => Arc::clone(known),
             false => Arc::new(known.followed_by(&log.table, opened, commits)?),
@@ -173,6 +179,11 @@ impl Lake {
         let table = Table::new(self.clone(), log.clone(), snapshot);
         table.keep();
         Ok(Some(table))
+    }
+
+    /// Tables of this lake that are drafts, see [`Self::draft`].
+    pub(crate) fn drafts(&self) -> MutexGuard<'_, BTreeMap<TableName, Arc<Snapshot>>> {
+        self.inner.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn kept(&self) -> &Kept {
@@ -365,7 +376,7 @@ impl Lake {
         Path::from_url_path(root.path()).map_err(|error| Error::Root { root: root.to_string(), reason: error.to_string() })
     }
 
-    fn log(&self, name: &TableName) -> Result<Log> {
+    pub(crate) fn log(&self, name: &TableName) -> Result<Log> {
         Log::new(name.clone(), self.url(name)?, Arc::clone(&self.inner.cached), Arc::clone(&self.inner.kept))
     }
 }

@@ -30,6 +30,7 @@ mod controls;
 mod create;
 mod deletion_vector;
 mod delta_schema;
+mod draft;
 mod error;
 mod expression;
 mod file;

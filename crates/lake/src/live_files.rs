@@ -19,7 +19,7 @@ use crate::{DataFile, DeletionVector, Error, FileStats, Result};
 
 /// Every live file, statistics typed.
 pub(crate) async fn read(log: &Log, state: &State) -> Result<Vec<DataFile>> {
-    let (kernel, engine, table, schema) = (state.kernel.clone(), log.delta.engine(None), log.table.clone(), state.schema.clone());
+    let (kernel, engine, table, schema) = (log.kernel(state).await?, log.delta.engine(None), log.table.clone(), state.schema.clone());
     let read = tokio::task::spawn_blocking(move || {
         let mut files = Vec::new();
         let statistics = Statistics::new(&schema);

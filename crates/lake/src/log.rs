@@ -43,7 +43,9 @@ pub(crate) struct Log {
 /// What the log says at one version, files left out.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub kernel: SnapshotRef,
+    pub version: u64,
+    /// None of a draft, whose log was not read.
+    pub kernel: Option<SnapshotRef>,
     pub protocol: Protocol,
     pub metadata: Metadata,
     /// Application id → version.
@@ -53,7 +55,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    fn follow(&mut self, action: &Action) {
+    pub(crate) fn follow(&mut self, action: &Action) {
         match action {
             Action::Protocol(protocol) => self.protocol = protocol.clone(),
             Action::Metadata(metadata) => self.metadata = metadata.as_ref().clone(),
@@ -100,7 +102,7 @@ impl Log {
     /// What the log says after the commits behind `base`, and those commits, oldest first; none where `base` does not lead to what is
     /// there, or by too many commits.
     pub(crate) async fn advanced(&self, base: &State) -> Option<(Opened, Vec<Vec<Action>>)> {
-        let (engine, kernel) = (self.delta.engine(None), Arc::clone(&base.kernel));
+        let (engine, kernel) = (self.delta.engine(None), base.kernel.clone()?);
         let built = tokio::task::spawn_blocking(move || Snapshot::builder_from(kernel).build(engine.as_ref())).await;
         let kernel = built.ok()?.ok()?;
         if kernel.version() - base.version > COMMITS_MAX {
@@ -111,15 +113,28 @@ impl Log {
             metadata: base.metadata.clone(),
             progress: base.progress.clone(),
             domains: base.domains.clone(),
-            kernel,
+            version: kernel.version(),
+            kernel: Some(kernel),
         };
         let mut commits = Vec::new();
-        for version in base.version + 1..=opened.kernel.version() {
+        for version in base.version + 1..=opened.version {
             let actions = self.actions(version).await.ok()??;
             actions.iter().for_each(|action| opened.follow(action));
             commits.push(actions);
         }
         Some((opened, commits))
+    }
+
+    /// The kernel's view of a version; of a draft it is read now.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(crate) async fn kernel(&self, state: &State) -> Result<SnapshotRef> {
+        if let Some(kernel) = &state.kernel {
+            return Ok(Arc::clone(kernel));
+        }
+        let opened = self.open(Some(state.version)).await?;
+        opened.and_then(|opened| opened.kernel).ok_or_else(|| Error::NoTable { table: self.table.clone() })
     }
 
     /// A log that the kernel cannot read may need something that it does not know: then that is said, by name.
@@ -276,7 +291,8 @@ fn open(table: &TableName, url: Url, engine: &dyn Engine, version: Option<u64>) 
         metadata: found_metadata.ok_or_else(|| absent("metadata"))?,
         progress,
         domains: domains.into_iter().filter_map(|(domain, configuration)| Some((domain, configuration?))).collect(),
-        kernel,
+        version: kernel.version(),
+        kernel: Some(kernel),
     }))
 }
 

@@ -37,6 +37,14 @@ impl Snapshot {
         Ok(Self { state: State::new(table, opened)?, files: OnceCell::new(), since: None })
     }
 
+    /// A snapshot without files.
+    ///
+    /// # Errors
+    /// As [`State::new`].
+    pub(crate) fn of_no_files(table: &TableName, opened: Opened) -> Result<Self> {
+        Ok(Self { state: State::new(table, opened)?, files: OnceCell::new_with(Some(Arc::default())), since: None })
+    }
+
     /// The snapshot that follows from this one by `commits`.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ pub(crate) const RETENTION_OF_POSITIONS: &str = "delta.setTransactionRetentionDu
 #[derive(Debug)]
 pub(crate) struct State {
     pub version: u64,
-    pub kernel: SnapshotRef,
+    /// None of a draft, whose log was not read.
+    pub kernel: Option<SnapshotRef>,
     pub protocol: Protocol,
     pub metadata: Metadata,
     pub progress: BTreeMap<String, i64>,
@@ -38,7 +39,7 @@ impl State {
     /// # Errors
     /// [`Error::Unsupported`] when the table needs something we do not know, by name.
     pub(crate) fn new(table: &TableName, opened: Opened) -> Result<Self> {
-        let Opened { kernel, protocol, metadata, progress, domains } = opened;
+        let Opened { version, kernel, protocol, metadata, progress, domains } = opened;
         let unsupported = |what| Error::Unsupported { table: table.clone(), what };
         if let Some(what) = protocol::unreadable(&protocol, &metadata) {
             return Err(unsupported(what));
@@ -49,7 +50,7 @@ impl State {
         let checks =
             constraints.into_iter().map(|(name, expression)| Check { name: name[protocol::CONSTRAINT.len()..].to_owned(), expression });
         Ok(Self {
-            version: kernel.version(),
+            version,
             checks: checks.collect(),
             properties: properties.into_iter().collect(),
             cluster_columns: domains.get(CLUSTERING_DOMAIN).map(|text| cluster_columns(text)).unwrap_or_default(),
@@ -87,7 +88,7 @@ impl State {
 
     /// The version of the newest checkpoint this snapshot was read from.
     pub(crate) fn checkpoint_version(&self) -> Option<u64> {
-        self.kernel.log_segment().checkpoint_version
+        self.kernel.as_ref()?.log_segment().checkpoint_version
     }
 }
 

@@ -19,8 +19,8 @@ use crate::log::Log;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::{
-    Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, TableLayout, align, create, history, identity, live_files, provider,
-    read_files, transact,
+    Commit, CommitOutcome, DataFile, Difference, Error, Lake, Result, TableLayout, align, create, draft, history, identity, live_files,
+    provider, read_files, transact,
 };
 
 /// What of a table is read.
@@ -260,7 +260,10 @@ impl Table {
     /// # Errors
     /// Store errors.
     pub async fn provider(&self) -> Result<Arc<dyn TableProvider>> {
-        provider::of(self.log(), self.version()).await
+        match &self.state().kernel {
+            Some(_) => provider::of(self.log(), self.version()).await,
+            None => draft::no_rows(self),
+        }
     }
 
     /// Live rows.

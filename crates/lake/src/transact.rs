@@ -80,11 +80,13 @@ pub(crate) async fn commit_metadata(
     let commit = Commit { operation: Operation::Alter, ..Commit::default() };
     let mut race = Race::new(table, &commit, &[], Some((metadata, protocol))).await?;
     race.only_at = Some(timestamp);
+    table.lake().drafts().remove(table.name());
     race.run().await
 }
 
 async fn attempt(table: &Table, commit: &Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<CommitOutcome> {
     let marked = marks::write(table, &commit.marks).await?;
+    table.lake().drafts().remove(table.name());
     let outcome = Race::new(table, commit, &marked, metadata).await?.run().await?;
     if let CommitOutcome::Committed { version } = outcome {
         tracing::debug!(table = %table.name(), version, operation = name_of(commit), "committed");

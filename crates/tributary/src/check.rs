@@ -1,17 +1,18 @@
 //! Planning a pipeline's queries and rules over the columns it declares, before there is any table.
 //!
-//! Each dataset's table is made, without rows, in a lake in memory, in the order of the phases: what reads it is planned over it by the
-//! layer itself, so that nothing is said here that a run would not say. Where only first records can tell a column, what reads it is
+//! Each dataset's table is drafted in a lake in memory, in the order of the phases: what reads it is planned over it by the layer itself,
+//! so that nothing is said here that a run would not say. Datasets of one phase are planned side by side, in tasks. Where only first records can tell a column, what reads it is
 //! left to its first run, and that is a note.
 
 mod mistakes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::sync::Arc;
 
 use futures::StreamExt as _;
 use futures::stream;
 use tributary_lake::arrow::datatypes::SchemaRef;
-use tributary_lake::{Commit, Operation, Progress};
 use tributary_silver_merge::Error as Silver;
 use tributary_spark_sql::Error as Text;
 use tributary_specs::{DatasetRef, Expectation, GoldSpec, Layer, Path, Place, SchemaPolicy, SilverSpec, TableName, TableSpec};
@@ -118,11 +119,11 @@ impl Pipeline {
     async fn checked(&self) -> Result<Check<'_>, Error> {
         let mut check = Check {
             pipeline: self,
-            lake: Lake::open("memory://", OpenOptions::default())?,
+            planner: Planner { pipeline: Arc::new(self.clone()), lake: Lake::open("memory://", OpenOptions::default())? },
+            own: self.spec().datasets().into_iter().map(|dataset| dataset.table).collect(),
             made: BTreeMap::new(),
             unplanned: BTreeMap::new(),
             growing: BTreeSet::new(),
-            read: self.spec().datasets().iter().flat_map(|reader| self.sources_of(reader.layer, reader.index)).cloned().collect(),
             found: QueryCheck::default(),
         };
         for phase in self.spec().phases()? {
@@ -137,15 +138,15 @@ const AT_ONCE: usize = 8;
 
 struct Check<'a> {
     pipeline: &'a Pipeline,
-    lake: Lake,
+    planner: Planner,
+    /// Tables of its datasets.
+    own: BTreeSet<TableName>,
     /// Tables that were made.
     made: BTreeMap<TableName, TableSpec>,
     /// Tables that could not be made, and why.
     unplanned: BTreeMap<TableName, String>,
     /// Tables that may get more columns than are declared.
     growing: BTreeSet<TableName>,
-    /// Tables that datasets read.
-    read: BTreeSet<TableName>,
     found: QueryCheck,
 }
 
@@ -163,23 +164,22 @@ impl<'a> Check<'a> {
         let check = &*self;
         let planned = |dataset: &DatasetRef| {
             let draft = check.unknown_source(dataset).is_none().then(|| check.draft(dataset, None));
-            async move {
+            let planner = check.planner.clone();
+            aside(async move {
                 match &draft {
-                    Some(draft) => Some(check.plan(draft).await),
+                    Some(draft) => Some(planner.plan(draft).await),
                     None => None,
                 }
-            }
+            })
         };
-        let plans: Vec<_> = stream::iter(datasets.iter().map(planned)).buffered(AT_ONCE).collect().await;
+        let plans: Vec<_> = stream::iter(datasets.iter()).map(planned).buffered(AT_ONCE).collect().await;
         let mut specs = Vec::new();
         for (dataset, planned) in datasets.into_iter().zip(plans) {
             specs.extend(self.dataset(&dataset, planned).await.map(|spec| (dataset, spec)));
         }
-        let made = specs.iter().map(|(dataset, spec)| self.make(dataset, spec));
-        let made: Vec<_> = stream::iter(made).buffered(AT_ONCE).collect().await;
-        for ((dataset, spec), made) in specs.into_iter().zip(made) {
-            match made {
-                Ok(()) => drop(self.made.insert(dataset.table, spec)),
+        for (dataset, spec) in specs {
+            match make(&self.planner.lake, &spec).await {
+                Ok(_) => drop(self.made.insert(dataset.table, spec)),
                 Err(error) => {
                     let unplanned = self.mistaken(&dataset, Part::default(), error);
                     self.leave(&dataset, unplanned);
@@ -229,7 +229,7 @@ impl<'a> Check<'a> {
         if let Some(why) = self.unplanned.get(table) {
             return Some(why.clone());
         }
-        if self.pipeline.spec().datasets().iter().any(|dataset| dataset.table == *table) {
+        if self.own.contains(table) {
             return None;
         }
         Some(match self.pipeline.origins().is_some_and(|origins| origins.is_mistaken(table)) {
@@ -251,14 +251,6 @@ impl<'a> Check<'a> {
             self.growing.insert(dataset.table.clone());
         }
         Ok(spec)
-    }
-
-    /// Makes a table; one that nothing reads is only looked at.
-    async fn make(&self, dataset: &DatasetRef, spec: &TableSpec) -> Result<(), Error> {
-        match self.read.contains(&dataset.table) {
-            true => make(&self.lake, spec).await.map(drop),
-            false => Ok(self.lake.inner().create(&bare(spec)).await.map(drop)?),
-        }
     }
 
     async fn one_by_one(&mut self, dataset: &DatasetRef) -> Result<Option<TableSpec>, Unplanned> {
@@ -299,14 +291,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The table of a draft; none where only its first records can tell.
     async fn plan(&self, draft: &Draft) -> Result<Option<TableSpec>, Error> {
-        let lake = self.lake.inner();
-        match draft {
-            Draft::Feed(at) => Ok(tributary_bronze::table_spec(&self.pipeline.spec().feeds[*at])?),
-            Draft::Silver(silver) => Ok(tributary_silver_merge::table_spec(lake, silver, &self.pipeline.silver_options(silver)).await?),
-            Draft::Gold(gold) => Ok(tributary_gold_agg::table_spec(lake, gold, &self.pipeline.gold_options(gold)).await?),
-        }
+        self.planner.plan(draft).await
     }
 
     fn rules(&self, dataset: &DatasetRef) -> &'a [Expectation] {
@@ -316,6 +302,33 @@ impl<'a> Check<'a> {
             Layer::Silver => &spec.silver[dataset.index].expectations,
             Layer::Gold => &spec.gold[dataset.index].expectations,
         }
+    }
+}
+
+/// Plans drafts over the tables that were made. Cheap to clone.
+#[derive(Clone)]
+struct Planner {
+    pipeline: Arc<Pipeline>,
+    lake: Lake,
+}
+
+impl Planner {
+    /// The table of a draft; none where only its first records can tell.
+    async fn plan(&self, draft: &Draft) -> Result<Option<TableSpec>, Error> {
+        let lake = self.lake.inner();
+        match draft {
+            Draft::Feed(at) => Ok(tributary_bronze::table_spec(&self.pipeline.spec().feeds[*at])?),
+            Draft::Silver(silver) => Ok(tributary_silver_merge::table_spec(lake, silver, &self.pipeline.silver_options(silver)).await?),
+            Draft::Gold(gold) => Ok(tributary_gold_agg::table_spec(lake, gold, &self.pipeline.gold_options(gold)).await?),
+        }
+    }
+}
+
+/// What work in a task of its own comes to; where it panics, so does this.
+async fn aside<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) => resume_unwind(error.into_panic()),
     }
 }
 
@@ -338,13 +351,9 @@ fn bare(spec: &TableSpec) -> TableSpec {
     TableSpec { partition_by: Vec::new(), cluster_by: Vec::new(), ..spec.clone() }
 }
 
-/// Makes a table that counts as written to: the layers think that a new one may yet get the columns that a query lacks.
+/// Drafts a table. It counts as written to: the layers think that a new one may yet get the columns that a query lacks.
 pub(crate) async fn make(lake: &Lake, spec: &TableSpec) -> Result<SchemaRef, Error> {
-    let table = lake.inner().create(&bare(spec)).await?;
-    let made = Progress { app_id: "tributary:made".to_owned(), expected: None, version: 0 };
-    let commit = Commit { operation: Operation::Write, progress: vec![made], ..Commit::default() };
-    let _ = table.commit(commit).await?;
-    Ok(table.schema())
+    Ok(lake.inner().draft(&bare(spec)).await?.schema())
 }
 
 /// A column that is not there, and the nearest that is.

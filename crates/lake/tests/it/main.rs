@@ -4,6 +4,7 @@ mod change_feed;
 mod conflicts;
 mod crash;
 mod deletion_vectors;
+mod drafts;
 mod foreign;
 mod kept;
 mod key_search;
