@@ -44,10 +44,11 @@ pub fn init(loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     files.insert(0, ("databricks.yml".to_owned(), root(&name)));
     write_all(&folder, &files)?;
     let mut said: String = files.iter().map(|(path, _)| format!("wrote {}\n", folder.join(path).display())).collect();
-    said.push_str(&format!("pipeline: {pipeline}\nnext: tributary validate {}\n", folder.display()));
+    said.push_str(&format!("pipeline: {pipeline}\n"));
     if matches.get_one::<String>("template").is_some_and(|template| template == "gym") {
         said.push_str(&format!("data: tributary sample gym {}\n", folder.join("data/raw").display()));
     }
+    said.push_str(&format!("next: tributary validate {}\n", folder.display()));
     start::print(&said)
 }
 

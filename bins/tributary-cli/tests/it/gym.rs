@@ -26,7 +26,7 @@ fn day(text: &str) -> NaiveDate {
 impl Club {
     fn new(files: u32) -> Self {
         let shop = Shop::new();
-        shop.says(0, &["init", "club", "--template", "gym"]);
+        assert!(shop.says(0, &["init", "club", "--template", "gym"]).contains("data: tributary sample gym club/data/raw\n"));
         let gym = Gym::of(GymOptions { users: 45, days: 14, heart_rate_seconds: 90, files, ..GymOptions::default() });
         gym.write_lookup(&shop.path("club/data/raw")).unwrap();
         Self { shop, gym, as_of: day("2024-01-03") }
