@@ -20,7 +20,7 @@ fn every_template_writes_a_bundle_that_validates_and_says_what_to_type_next() {
         std::fs::read_to_string(shop.path("retail/dlt_pipelines/retail/silver_orders.sql")).unwrap(),
         include_str!("../../../../dlt_pipelines/retail/silver_orders.sql")
     );
-    shop.says(0, &["test", "retail"]);
+    ["retail", "gym"].iter().for_each(|template| drop(shop.says(0, &["test", template])));
     let bare = shop.says(0, &["init", "bare"]);
     assert!(bare.contains("pipeline: bare\n"), "{bare}");
 }
