@@ -1,5 +1,7 @@
 //! Spark's dialect of SQL, as the parser takes it, and its strings and names, which the parser does not know.
 
+mod forms;
+mod interval;
 mod parsing;
 mod spark;
 mod strings;

@@ -1,7 +1,8 @@
 //! The dialect that queries and expressions are read in: Databricks', with what the parser's own lacks and a bound on its work.
 //!
 //! - `a div b`, as strong as `*` and `/`.
-//! - `a << b` and `a >> b`, weaker than `+` and stronger than `&`.
+//! - `a << b`, `a >> b` and `a >>> b`, weaker than `+` and stronger than `&`.
+//! - Intervals of several units, and other forms that the parser does not know.
 //! - In a string a backslash is one sign with what follows it.
 //!
 //! The parser tries some readings one after the other; where they nest and the text has a mistake at the bottom, the tries multiply.
@@ -10,11 +11,13 @@
 use std::any::TypeId;
 use std::cell::Cell;
 
-use sqlparser::ast::{BinaryOperator, Expr};
+use sqlparser::ast::Expr;
 use sqlparser::dialect::{DatabricksDialect, Dialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+
+use crate::{forms, interval};
 
 /// What `<<` and `>>` bind with: between `+` and `&`.
 const SHIFT: u8 = 25;
@@ -52,22 +55,18 @@ impl Dialect for Spark {
     }
 
     /// Gives up by the one error that the parser does not answer with another try.
-    fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         match self.left.get().checked_sub(1) {
             Some(left) => {
                 self.left.set(left);
-                None
+                interval::read(parser).or_else(|| forms::prefix(parser))
             }
             None => Some(Err(ParserError::RecursionLimitExceeded)),
         }
     }
 
     fn parse_infix(&self, parser: &mut Parser<'_>, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
-        if !parser.parse_keyword(Keyword::DIV) {
-            return None;
-        }
-        let of = |right| Expr::BinaryOp { left: Box::new(left.clone()), op: BinaryOperator::MyIntegerDivide, right: Box::new(right) };
-        Some(parser.parse_subexpr(precedence).map(of))
+        forms::infix(parser, left, precedence)
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
@@ -200,8 +199,39 @@ mod tests {
             ("1 << 2 + 3", "(1 << (2 + 3))"),
             ("7 & 1 >> 2", "(7 & (1 >> 2))"),
             ("1 << 2 = 4", "((1 << 2) = 4)"),
+            ("1 + 8 >>> 1", "shiftrightunsigned(1 + 8, 1)"),
+            ("5 & 8 >>> 1 + 1", "(5 & shiftrightunsigned(8, 1 + 1))"),
+            ("a::map<string, array<int>> = 1", "(a::map<string,array<int>> = 1)"),
         ] {
             assert_eq!(bracketed(&Parser::new(&Spark::new(9)).try_with_sql(text).unwrap().parse_expr().unwrap()), same, "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_come_to_months_or_to_days_and_seconds() {
+        for (text, same) in [
+            ("interval 1 day 2 hours", "INTERVAL '1 days 7200 seconds'"),
+            ("INTERVAL '1' year '2' MONTHS", "INTERVAL '14 months'"),
+            ("interval -1 day", "INTERVAL '-1 days'"),
+            ("interval '1 day 2.5 seconds'", "INTERVAL '1 days 2.500000000 seconds'"),
+            ("interval '-1 2:03:04.5' day to second", "INTERVAL '-1 days -7384.500000000 seconds'"),
+            ("interval '25:00' hour to minute", "INTERVAL '90000 seconds'"),
+            ("interval '1-2' year to month", "INTERVAL '14 months'"),
+            ("interval 5 milliseconds", "INTERVAL '0.005000000 seconds'"),
+            ("interval 1 day", "INTERVAL 1 DAY"),
+            ("interval '1' day", "INTERVAL '1' DAY"),
+        ] {
+            assert_eq!(Parser::new(&Spark::new(9)).try_with_sql(text).unwrap().parse_expr().unwrap().to_string(), same, "{text}");
+        }
+        for text in [
+            "interval 1.5 day",
+            "interval 1 year 1 day",
+            "interval '1 25:00' day to minute",
+            "interval 'x days'",
+            "interval '1-12' year to month",
+        ] {
+            let error = Parser::new(&Spark::new(9)).try_with_sql(text).unwrap().parse_expr().unwrap_err().to_string();
+            assert!(error.contains("an interval is whole units of years and months") && error.ends_with("Line: 1, Column: 1"), "{error}");
         }
     }
 
