@@ -115,7 +115,6 @@ impl Selection {
         let slot = Arc::new(Slot::new(source, &mentioned(spec, source)));
         let tables = register(&session, lake, source, lookups, &slot).await.map_err(|error| in_clause("sources", error))?;
         let own: Vec<String> = options.functions.iter().map(|function| function.name().to_owned()).collect();
-        let mut named = Vec::new();
         let plan = match (&options.build, &spec.select) {
             (Some(build), _) => {
                 let mut inputs = BTreeMap::new();
@@ -129,18 +128,16 @@ impl Selection {
             (None, Some(select)) => {
                 let in_text = |source| Error::text(&spec.table, "select", source);
                 let text = Text::query(select).map_err(in_text)?;
-                named.extend(text.named().into_iter().map(str::to_lowercase));
                 plan_query(&session, lake, text, &tables, &own).await.map_err(in_text)?
             }
             (None, None) => all_columns(&session, source).await.map_err(|error| in_clause("sources", error))?,
         };
-        let joins = has_join(&plan);
         let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
         let mut state = session.state();
         state.execution_props_mut().query_execution_start_time = Some(options.as_of.unwrap_or_else(|| lake.clock().now()));
-        let mut hidden: BTreeSet<String> = lookups.iter().map(Table::schema).chain([source.schema()]).flat_map(|of| hidden(&of)).collect();
-        hidden.retain(|name| !named.contains(&name.to_lowercase()));
-        Self::of_plan(spec, source, own, plan, state, slot, (joins || options.build.is_some(), hidden))
+        // code takes a table as it is, where a text says which columns it means
+        let left_out = options.build.as_ref().map(|_| columns_of_the_engine(source, lookups));
+        Self::of_plan(spec, source, own, plan, state, slot, left_out)
     }
 
     fn of_plan(
@@ -150,12 +147,11 @@ impl Selection {
         plan: LogicalPlan,
         state: SessionState,
         slot: Arc<Slot>,
-        (joins, hidden): (bool, BTreeSet<String>),
+        left_out: Option<BTreeSet<String>>,
     ) -> Result<Self> {
         let in_select = |error| Error::Sql { table: spec.table.clone(), clause: "select".to_owned(), source: Box::new(error) };
         let origins = origins(&plan).map_err(in_select)?;
-        let mut outputs = outputs(&plan, source, spec.select.is_some() || joins);
-        outputs.retain(|at| !hidden.contains(plan.schema().field(*at).name()));
+        let outputs = outputs(&plan, source, left_out);
         let scope = Scope::new(&plan, &outputs, &origins).map_err(in_select)?;
         let chosen = choose(spec, source, &plan, &outputs)?;
         let mut columns = Vec::with_capacity(chosen.len());
@@ -283,21 +279,28 @@ impl Scope {
     }
 }
 
-/// Output columns of the plan. A star brings every technical column of the source along, which no table is meant to hold.
-fn outputs(plan: &LogicalPlan, source: &Source, may_star: bool) -> Vec<usize> {
+/// Output columns of the plan. Code may hand all columns of its inputs on: those of the engine, which are to be left out then, and every
+/// technical column of the source, which no table is meant to hold.
+fn outputs(plan: &LogicalPlan, source: &Source, left_out: Option<BTreeSet<String>>) -> Vec<usize> {
     let fields = plan.schema().fields();
-    let outputs: Vec<usize> = (0..fields.len()).filter(|at| !is_rider(fields[*at].name())).collect();
+    let outputs = (0..fields.len()).filter(|at| !is_rider(fields[*at].name()));
+    let Some(mut left_out) = left_out else { return outputs.collect() };
     let schema = source.schema();
-    let technical: Vec<&str> =
-        TECHNICAL.iter().copied().chain(FEED).chain(FILE_COLUMNS).filter(|name| schema.column_with_name(name).is_some()).collect();
-    let is_technical = |at: &usize| technical.contains(&fields[*at].name().as_str());
-    let starred = may_star && technical.len() > 1 && outputs.iter().filter(|at| is_technical(at)).count() == technical.len();
-    outputs.into_iter().filter(|at| !(starred && is_technical(at))).collect()
+    let technical = TECHNICAL.iter().chain(&FEED).chain(&FILE_COLUMNS).filter(|name| schema.column_with_name(name).is_some());
+    let technical: BTreeSet<String> = technical.map(|name| (*name).to_owned()).collect();
+    if technical.iter().all(|name| fields.iter().any(|field| field.name() == name)) {
+        left_out.extend(technical);
+    }
+    outputs.filter(|at| !left_out.contains(fields[*at].name())).collect()
 }
 
-/// Columns of the engine, which a star brings along from tables whose rows change; who names one is told that they are kept.
-fn hidden(schema: &Schema) -> Vec<String> {
-    schema.fields().iter().map(|field| field.name()).filter(|name| name.starts_with("__")).cloned().collect()
+/// Columns of the engine in the tables that code is handed.
+fn columns_of_the_engine(source: &Source, lookups: &[Table]) -> BTreeSet<String> {
+    let mut columns = BTreeSet::new();
+    for schema in lookups.iter().map(Table::schema).chain([source.schema()]) {
+        columns.extend(schema.fields().iter().map(|field| field.name().clone()).filter(|name| name.starts_with("__")));
+    }
+    columns
 }
 
 /// The outputs that the spec's column selection keeps. It may leave out what the source has and no table is meant to hold.
@@ -416,11 +419,17 @@ async fn plan_query(
     for used in text.uses() {
         let found = tributary_spark_sql::choose(catalogue, &names, &used.parts).map(|name| {
             let provider = provided.iter().find(|(of, _)| of == name).map(|(_, provider)| Arc::clone(provider));
-            provider.map(|provider| sql::Source::new(catalogue, name, &used.read, provider).hiding(is_rider))
+            let source = |provider| sql::Source::new(catalogue, name, &used.read, provider).hiding(is_rider).out_of_stars(is_reserved);
+            provider.map(source)
         });
         tables.put(used.clone(), found.and_then(|source| source.ok_or(Missing::NoTable { suggestion: None })));
     }
     text.plan(session, &pinned(lake, session), &tables, own).await
+}
+
+/// Whether no table can have a column that is called so.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with("__") || FEED.contains(&name)
 }
 
 async fn all_columns(session: &SessionContext, source: &Source) -> QueryResult<LogicalPlan> {
@@ -429,10 +438,6 @@ async fn all_columns(session: &SessionContext, source: &Source) -> QueryResult<L
     let column = |name: String| Expr::Column(ColumnRef::new(qualifier.clone(), name));
     let columns = source.business_columns().into_iter().map(column).collect();
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(scan))?))
-}
-
-fn has_join(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Join(_)) || plan.inputs().into_iter().any(has_join)
 }
 
 /// Source columns that must ride along: what tells what a change is, and what the spec's expressions may name.

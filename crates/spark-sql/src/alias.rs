@@ -104,8 +104,3 @@ pub(crate) fn name_columns_of_values(query: &Query, alias: &mut TableAlias) {
         alias.columns = (1..=width).map(|position| TableAliasColumnDef::from_name(format!("col{position}"))).collect();
     }
 }
-
-/// Whether a query is nothing but VALUES.
-pub(crate) fn is_values(query: &Query) -> bool {
-    matches!(query.body.as_ref(), SetExpr::Values(_))
-}

@@ -1,5 +1,7 @@
 //! Calls of functions: each is in the allow list as the engine has it, said otherwise, or refused.
 
+use std::collections::BTreeMap;
+
 use tributary_lake::datafusion::sql::sqlparser::ast::{
     CastKind, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
     FunctionArguments, LambdaFunction, NullTreatment, ObjectName, OneOrManyWithParens, OrderByExpr, Spanned, Value, ValueWithSpan,
@@ -11,7 +13,7 @@ use crate::ast::{boolean, call, case, number, object_name, text};
 use crate::functions::{self, Known, Meaning, Rewrite};
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
-use crate::{Error, likeness};
+use crate::{Error, likeness, literal, stars, strings};
 
 /// Functions whose first argument may be a unit of time without quotes, and what they are with it.
 const OF_UNITS: &[(&[&str], &str)] =
@@ -42,6 +44,8 @@ impl Rewriter<'_> {
         if null_treatment.is_some() && !ignores_nulls {
             return refuse("IGNORE NULLS");
         }
+        // what stars among the arguments stand for is called, by its place
+        let mut names: BTreeMap<usize, String> = BTreeMap::new();
         let (arguments, plain) = match args {
             FunctionArguments::None => (Vec::new(), true),
             FunctionArguments::Subquery(_) => return refuse("a query as argument"),
@@ -50,7 +54,23 @@ impl Rewriter<'_> {
                     return refuse("a clause in the arguments");
                 }
                 let plain = duplicate_treatment.is_none() && clauses.is_empty();
-                (args.iter_mut().map(|argument| self.argument(argument, &written, scope)).collect::<Result<Vec<_>, _>>()?, plain)
+                // `count(*)` counts rows
+                let is_of_rows = written == "count" && duplicate_treatment.is_none();
+                let mut told = Vec::with_capacity(args.len());
+                for argument in args.iter_mut() {
+                    match stars::argument(argument, scope)?.filter(|_| !is_of_rows) {
+                        Some(columns) => {
+                            let from = told.len();
+                            told.extend(columns.iter().map(|(_, said)| Some(said.clone())));
+                            names.extend(columns.into_iter().zip(from..).map(|((name, _), at)| (at, name)));
+                        }
+                        None => told.push(self.argument(argument, &written, scope)?),
+                    }
+                }
+                if !names.is_empty() {
+                    *args = unnamed(told.iter().flatten().cloned().collect());
+                }
+                (told, plain)
             }
         };
         if let Some(condition) = filter {
@@ -67,6 +87,17 @@ impl Rewriter<'_> {
         match meaning {
             Known::Same { name: engine, least, most, of_row } => {
                 let ordered = std::mem::take(within_group);
+                let is_numbers = strings::takes_numbers(&written) && !arguments.iter().any(Option::is_none);
+                let arguments = if is_numbers {
+                    let said = |one: Expr| if literal::is_number(&one) { one } else { call(strings::AS_NUMBER, vec![one]) };
+                    let said: Vec<Expr> = arguments.into_iter().flatten().map(said).collect();
+                    if let FunctionArguments::List(list) = args {
+                        list.args = unnamed(said.clone());
+                    }
+                    said.into_iter().map(Some).collect()
+                } else {
+                    arguments
+                };
                 if !(least..=most).contains(&arguments.len()) {
                     return refuse(&format!("the form with {} arguments", arguments.len()));
                 }
@@ -86,6 +117,7 @@ impl Rewriter<'_> {
                     return Ok(None);
                 }
                 match (plain, arguments.into_iter().collect::<Option<Vec<Expr>>>()) {
+                    (true, Some(arguments)) if rewrite == Rewrite::Struct => Ok(Some(of_struct(arguments, &names))),
                     (true, Some(arguments)) => rewritten(rewrite, arguments, &written, span).map(Some),
                     _ => refuse("this form"),
                 }
@@ -307,10 +339,7 @@ fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span)
             let name = if function == "decimal" { "decimal(10,0)" } else { function };
             Ok(call("cast", vec![of, text(name)]))
         }
-        Rewrite::Struct => {
-            let named = arguments.into_iter().enumerate().flat_map(|(at, one)| [text(&format!("col{}", at + 1)), one]);
-            Ok(call("named_struct", named.collect()))
-        }
+        Rewrite::Struct => Ok(of_struct(arguments, &BTreeMap::new())),
         Rewrite::Like | Rewrite::ILike => {
             let [of, pattern] = take(arguments).map_err(wrong)?;
             Ok(likeness::like(of, likeness::pattern(pattern, None, span)?, rewrite == Rewrite::ILike, false))
@@ -321,6 +350,12 @@ fn rewritten(rewrite: Rewrite, arguments: Vec<Expr>, function: &str, span: Span)
         }
         Rewrite::Count | Rewrite::CountIf | Rewrite::CountDistinct | Rewrite::Edge(_) | Rewrite::WithinGroup => Err(wrong(arguments.len())),
     }
+}
+
+/// A struct of values, which are called by their places or as these names say.
+fn of_struct(values: Vec<Expr>, names: &BTreeMap<usize, String>) -> Expr {
+    let name = |at: usize| names.get(&at).cloned().unwrap_or_else(|| format!("col{}", at + 1));
+    call("named_struct", values.into_iter().enumerate().flat_map(|(at, one)| [text(&name(at)), one]).collect())
 }
 
 /// Whether a name has one part.

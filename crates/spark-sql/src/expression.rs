@@ -12,7 +12,7 @@ use crate::ast::{call, number, text};
 use crate::calls::own_cast;
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Found, Scope};
-use crate::{Error, ddl, functions, likeness, literal, quotient, types};
+use crate::{Error, asked, ddl, functions, likeness, literal, quotient, strings, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
@@ -38,6 +38,24 @@ impl Rewriter<'_> {
             | Expr::IsUnknown(inside)
             | Expr::IsNotUnknown(inside) => self.all([inside.as_mut()], scope)?,
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => self.all([left.as_mut(), right], scope)?,
+            Expr::InList { expr, list, negated } if matches!(**expr, Expr::Tuple(_)) => {
+                if let Some(said) = asked::of_a_list(expr, list, *negated, span)? {
+                    *expression = said;
+                    self.all([expression], scope)?;
+                }
+            }
+            Expr::Tuple(values) => {
+                let mut arguments = Vec::with_capacity(values.len() * 2);
+                for (at, value) in values.iter_mut().enumerate() {
+                    let column = self.expression(value, scope)?;
+                    arguments.extend([text(&column.map_or_else(|| format!("col{}", at + 1), |column| column.name)), taken(value)]);
+                }
+                *expression = call("named_struct", arguments);
+            }
+            Expr::InSubquery { expr, subquery, .. } if matches!(**expr, Expr::Tuple(_)) => {
+                let hint = "rows of several values are looked for in a query by a condition of WHERE that is not within another";
+                return Err(Error::refused_with_hint("this IN of a query", hint, subquery.span()));
+            }
             Expr::InList { expr, list, negated: _ } => {
                 self.all([expr.as_mut()], scope)?;
                 self.all(list, scope)?;
@@ -62,7 +80,12 @@ impl Rewriter<'_> {
                             self.all([expression], scope)?;
                         }
                     }
-                    None => self.all([expr.as_mut()], scope)?,
+                    None => {
+                        self.all([expr.as_mut()], scope)?;
+                        if *op != UnaryOperator::Not {
+                            **expr = call(strings::AS_NUMBER, vec![taken(expr)]);
+                        }
+                    }
                 }
             }
             Expr::UnaryOp { op: op @ UnaryOperator::BangNot, expr } => {
@@ -278,12 +301,8 @@ impl Rewriter<'_> {
 
 /// A chain of names, spelled; fields below a column are read by function.
 fn name(expression: &mut Expr, parts: &[Ident], scope: &Scope<'_>) -> Result<Column, Error> {
-    let Found { mut column, fields, end } = scope.resolve(parts)?;
-    let base = match column.len() {
-        1 => Expr::Identifier(column.remove(0)),
-        _ => Expr::CompoundIdentifier(column),
-    };
-    *expression = fields.iter().fold(base, |inside, field| call("get_field", vec![inside, text(field)]));
+    let Found { column, fields, end } = scope.resolve(parts)?;
+    *expression = fields.iter().fold(column, |inside, field| call("get_field", vec![inside, text(field)]));
     Ok(end)
 }
 

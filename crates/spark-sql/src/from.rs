@@ -1,17 +1,16 @@
 //! Walks FROM: tables, subqueries, and how they are joined.
 
-use tributary_fault::nearest;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Spanned, TableFactor, TableWithJoins,
+    Join, JoinConstraint, JoinOperator, ObjectName, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::alias::{is_values, name_columns_of_values, relation, renamed};
+use crate::alias::{name_columns_of_values, relation, renamed};
 use crate::ast::{object_name, quoted};
 use crate::rewrite::{Rewriter, refuse_if};
 use crate::scope::{Outside, Relation, Scope, same};
 use crate::uses::{Read, TableUse};
-use crate::{Error, error, range, tables};
+use crate::{Error, join_keys, range, tables};
 
 impl Rewriter<'_> {
     /// The relations of a FROM clause, in its order.
@@ -34,16 +33,16 @@ impl Rewriter<'_> {
             self.factor(relation, relations, outside)?;
             let (constraint, keeps_right) = operator(join_operator, span)?;
             let scope = Scope { relations: relations[first..].to_vec(), outside, ..Scope::default() };
-            match constraint {
-                JoinConstraint::On(condition) => drop(self.expression(condition, &scope)?),
-                JoinConstraint::Using(columns) => {
-                    columns.iter_mut().try_for_each(|column| using(column, &scope.relations, left - first))?
-                }
-                JoinConstraint::Natural => natural(&scope.relations, left - first, span)?,
-                JoinConstraint::None => {}
+            let keys = join_keys::named(constraint, &scope.relations, left - first)?;
+            match (&keys, &mut *constraint) {
+                (Some(keys), constraint) => *constraint = JoinConstraint::On(join_keys::condition(keys)),
+                (None, JoinConstraint::On(condition)) => drop(self.expression(condition, &scope)?),
+                (None, _) => {}
             }
-            if !keeps_right {
-                relations.truncate(left);
+            match keys {
+                _ if !keeps_right => relations.truncate(left),
+                Some(keys) => join_keys::merge(keys, join_operator, relations, first),
+                None => {}
             }
         }
         Ok(())
@@ -113,10 +112,13 @@ impl Rewriter<'_> {
                         let name = named.name.value.clone();
                         relations.push(Relation { alias: Some(name.clone()), names: vec![name], columns });
                     }
-                    None if is_values(subquery) => {
-                        return Err(Error::refused_with_hint("VALUES without a name", "say (VALUES …) AS t(a, b)", span));
+                    None => {
+                        let name = join_keys::unnamed(span);
+                        let mut named = TableAlias { explicit: true, name: quoted(&name), columns: Vec::new(), at: None };
+                        name_columns_of_values(subquery, &mut named);
+                        *alias = Some(named);
+                        relations.push(Relation { alias: Some(name), names: Vec::new(), columns });
                     }
-                    None => relations.push(Relation { alias: None, names: Vec::new(), columns }),
                 }
                 Ok(())
             }
@@ -162,44 +164,4 @@ pub(crate) fn constraint(operator: &mut JoinOperator) -> Option<(&mut JoinConstr
         JoinOperator::LeftSemi(constraint) | JoinOperator::LeftAnti(constraint) => Some((constraint, false)),
         _ => None,
     }
-}
-
-/// A column of USING, spelled as both sides spell it.
-fn using(column: &mut ObjectName, relations: &[Relation], left: usize) -> Result<(), Error> {
-    let span = column.span();
-    let name = match column.0.as_slice() {
-        [ObjectNamePart::Identifier(ident)] => ident.value.clone(),
-        _ => return Err(Error::refused("a qualified name in USING", span)),
-    };
-    let spelled = |side: &[Relation]| {
-        side.iter().flat_map(|relation| &relation.columns).find(|column| same(&column.name, &name)).map(|column| column.name.clone())
-    };
-    match (spelled(&relations[..left]), spelled(&relations[left..])) {
-        (Some(a), Some(b)) if a == b => {
-            *column = object_name(&a);
-            Ok(())
-        }
-        (Some(a), Some(b)) => {
-            Err(Error::refused_with_hint(format!("USING ({name})"), format!("the sides spell it `{a}` and `{b}`: say ON"), span))
-        }
-        (left_has, _) => {
-            let side = if left_has.is_none() { &relations[..left] } else { &relations[left..] };
-            let known = side.iter().flat_map(|relation| &relation.columns).map(|column| column.name.as_str());
-            let suggestion = nearest(&name, known).map(str::to_owned);
-            Err(Error::NoColumn { column: name, suggestion, span: error::position(span) })
-        }
-    }
-}
-
-/// Refuses a natural join of columns that the sides spell differently: the engine would not pair them.
-fn natural(relations: &[Relation], left: usize, span: Span) -> Result<(), Error> {
-    let columns = |side: &[Relation]| side.iter().flat_map(|relation| relation.columns.clone()).collect::<Vec<_>>();
-    let right = columns(&relations[left..]);
-    for a in columns(&relations[..left]) {
-        if let Some(b) = right.iter().find(|b| same(&a.name, &b.name) && a.name != b.name) {
-            let hint = format!("the sides spell `{}` and `{}`: say ON", a.name, b.name);
-            return Err(Error::refused_with_hint("this NATURAL JOIN", hint, span));
-        }
-    }
-    Ok(())
 }

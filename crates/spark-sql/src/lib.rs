@@ -19,15 +19,19 @@
 //!
 //! - `catalogue.schema.table`, `schema.table`, or `table` where only one schema has it.
 //! - `FROM t VERSION AS OF n`, `FROM t TIMESTAMP AS OF '…'` (UTC), `FROM table_changes('schema.table', from[, to])`.
+//! - A star is the columns of the rows: those that the lake keeps beside them (`_position`, `_file`, `__sequence`, …) are named.
+//! - A string beside a number, a day, a time or a boolean is read as one, and is an error of its row where it cannot be.
 //! - A whole number in a text is an INT, a BIGINT or a DECIMAL, the first of them that it fits. `+`, `-`, `*` and `sum` of whole
 //!   numbers stop where the result is too large for its type.
 
 mod alias;
+mod asked;
 mod ast;
 mod breadth;
 mod calendar;
 mod calls;
 mod change;
+mod coalesce;
 mod convert;
 mod ddl;
 mod decimal;
@@ -39,7 +43,9 @@ mod from;
 mod functions;
 mod groups;
 mod growth;
+mod join_keys;
 mod join_order;
+mod lateral_alias;
 mod lex;
 mod likeness;
 mod literal;
@@ -58,7 +64,9 @@ mod script;
 mod session;
 mod shortest;
 mod sql_function;
+mod stars;
 mod statement;
+mod strings;
 mod substring;
 mod sum;
 mod tables;
@@ -95,4 +103,4 @@ pub use words::{without_values, words, words_without_values};
 
 /// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made
 /// anew.
-pub const MEANING: &str = "spark 4";
+pub const MEANING: &str = "spark 4, second reading";

@@ -4,7 +4,8 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{Expr, Value, ValueWithSpan
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::Error;
-use crate::ast::{and, or, text};
+use crate::ast::{and, call, or, text};
+use crate::strings::AS_TEXT;
 
 /// A pattern with a backslash before signs that are meant.
 ///
@@ -47,7 +48,9 @@ pub(crate) fn pattern(pattern: Expr, escape: Option<&ValueWithSpan>, span: Span)
 
 /// `of [NOT] LIKE pattern`.
 pub(crate) fn like(of: Expr, pattern: Expr, any_case: bool, negated: bool) -> Expr {
-    let (expr, pattern) = (Box::new(of), Box::new(pattern));
+    let is_text = |of: &Expr| matches!(of, Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(_), .. }));
+    let text = |of: Expr| Box::new(if is_text(&of) { of } else { call(AS_TEXT, vec![of]) });
+    let (expr, pattern) = (text(of), text(pattern));
     if any_case {
         Expr::ILike { negated, any: false, expr, pattern, escape_char: None }
     } else {

@@ -18,9 +18,9 @@ use crate::convert::{self, exists, word};
 use crate::functions;
 use crate::growth::Grown;
 use crate::meaning::refusal::{of_expression, of_node};
-use crate::together::{both, in_one_type, sides, together};
+use crate::together::{both, in_one_type, meeting, sides, together};
 use crate::value::{canonical, instant_type};
-use crate::{Error, decimal, quotient, sql_function};
+use crate::{Error, decimal, quotient, sql_function, strings};
 
 /// Gives the operations of a plan the dialect's meaning.
 ///
@@ -89,13 +89,13 @@ fn look(expression: &Expr, schema: &DFSchema, refused: &mut Option<Error>, grown
 }
 
 /// A call of what is written here.
-fn own(name: &str, arguments: Vec<Expr>) -> QueryResult<Expr> {
+pub(crate) fn own(name: &str, arguments: Vec<Expr>) -> QueryResult<Expr> {
     let function = functions::udf(name).ok_or_else(|| DataFusionError::Internal(format!("`{name}` is not written here")))?;
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(function, arguments)))
 }
 
 /// An expression in another type, by the dialect's cast.
-fn cast(expression: Expr, to: &DataType, lenient: bool) -> QueryResult<Expr> {
+pub(crate) fn cast(expression: Expr, to: &DataType, lenient: bool) -> QueryResult<Expr> {
     own(if lenient { "try_cast" } else { "cast" }, vec![expression, lit(word(to))])
 }
 
@@ -153,16 +153,7 @@ fn meant(part: Expr, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
         Expr::Negative(inside) if type_of(&inside).is_some_and(|of| of.is_numeric() || of == DataType::Utf8) => {
             own("negative", vec![*inside]).map(Transformed::yes)
         }
-        Expr::Between(Between { expr, negated, low, high }) => {
-            let (parts, changed) = together(vec![*expr, *low, *high], schema)?;
-            Ok(match <[Expr; 3]>::try_from(parts) {
-                Ok([expr, low, high]) => {
-                    let between = Between { expr: Box::new(expr), negated, low: Box::new(low), high: Box::new(high) };
-                    Transformed::new(Expr::Between(between), changed, TreeNodeRecursion::Continue)
-                }
-                Err(_) => return Err(DataFusionError::Internal("BETWEEN has three parts".to_owned())),
-            })
-        }
+        Expr::Between(between) => self::between(between, schema),
         Expr::InList(InList { expr, list, negated }) => {
             let all = [*expr].into_iter().chain(list).collect();
             let (mut parts, changed) = together(all, schema)?;
@@ -183,6 +174,11 @@ fn meant(part: Expr, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
 /// A call whose arguments are brought to the types that it takes, or together.
 fn called(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
     let type_of = |expression: &Expr| expression.get_type(schema).ok().map(|data_type| canonical(&data_type));
+    let call = ScalarFunction { func, args };
+    if let Some(argument) = strings::unsaid(&call, type_of)? {
+        return Ok(Transformed::yes(argument));
+    }
+    let ScalarFunction { func, args } = call;
     let (args, changed) = if let Some(takes) = sql_function::takes(&func) {
         let given = args.into_iter().zip(takes).map(|(argument, to)| match type_of(&argument) {
             Some(from) if !engine_casts(&from, to) => cast(argument, to, false),
@@ -201,7 +197,28 @@ fn called(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> Q
     Ok(Transformed::new(Expr::ScalarFunction(ScalarFunction { func, args }), changed, TreeNodeRecursion::Continue))
 }
 
-/// The results of CASE in one type, and what is compared in another.
+/// `a BETWEEN low AND high`: each end is compared by itself, in the type that it and the value meet in.
+fn between(Between { expr, negated, low, high }: Between, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
+    if !meets_apart(&expr, &[&low, &high], schema)? {
+        return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+    }
+    let least = binary((*expr).clone(), Operator::GtEq, *low, schema)?.data;
+    let most = binary(*expr, Operator::LtEq, *high, schema)?.data;
+    let within = least.and(most);
+    Ok(Transformed::yes(if negated { within.not() } else { within }))
+}
+
+/// Whether a value meets any of others in another type than the engine would compare them all in.
+fn meets_apart(value: &Expr, others: &[&Expr], schema: &DFSchema) -> QueryResult<bool> {
+    let type_of = |expression: &Expr| expression.get_type(schema).map(|data_type| canonical(&data_type));
+    let mut types = vec![type_of(value)?];
+    for other in others {
+        types.push(type_of(other)?);
+    }
+    Ok(meeting(&types).map_or(true, |to| to.is_some()))
+}
+
+/// The results of CASE in one type; what is compared, each with the operand by itself.
 fn case(
     operand: Option<Box<Expr>>,
     branches: Vec<(Box<Expr>, Box<Expr>)>,
@@ -213,11 +230,11 @@ fn case(
     let (mut results, changed) = together(results.into_iter().chain(otherwise.map(|one| *one)).collect(), schema)?;
     let otherwise = (results.len() > count).then(|| results.pop()).flatten().map(Box::new);
     let (operand, conditions, compared) = match operand {
-        Some(operand) => {
-            let (mut parts, compared) = together([*operand].into_iter().chain(conditions).collect(), schema)?;
-            (Some(Box::new(parts.remove(0))), parts, compared)
+        Some(operand) if meets_apart(&operand, &conditions.iter().collect::<Vec<_>>(), schema)? => {
+            let equal = conditions.into_iter().map(|one| Ok(binary((*operand).clone(), Operator::Eq, one, schema)?.data));
+            (None, equal.collect::<QueryResult<Vec<_>>>()?, true)
         }
-        None => (None, conditions, false),
+        operand => (operand, conditions, false),
     };
     let branches = conditions.into_iter().zip(results).map(|(when, then)| (Box::new(when), Box::new(then))).collect();
     let told = Expr::Case(Case { expr: operand, when_then_expr: branches, else_expr: otherwise });

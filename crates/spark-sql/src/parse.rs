@@ -1,15 +1,18 @@
 //! Text to one statement.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{DescribeAlias, Expr, Spanned, Statement};
+use tributary_lake::datafusion::sql::sqlparser::keywords::Keyword;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use tributary_sql_dialect::{Spark, escape, readable};
+use tributary_sql_dialect::{Spark, escape, name_parts, readable};
 
-use crate::{Error, lex, literal};
+use crate::{Error, depth, lex, literal};
 
 /// Words, signs and blanks of a text at most.
 pub(crate) const TOKENS_MAX: usize = 50_000;
+/// Expressions and queries within each other, as the parser counts them; deeper trees are refused by their levels.
+const NESTING_MAX: usize = 250;
 
 /// One query, or an `EXPLAIN` of one.
 pub(crate) fn statement(text: &str) -> Result<Statement, Error> {
@@ -26,7 +29,58 @@ pub fn statements(text: &str) -> Result<Vec<Statement>, Error> {
 
 fn all(tokens: Vec<TokenWithSpan>) -> Result<Vec<Statement>, Error> {
     let dialect = Spark::new(tokens.len());
-    Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))
+    depth::with_room(nesting(&tokens), || {
+        let parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX);
+        parser.with_tokens_with_locations(tokens).parse_statements().map_err(|error| syntax(&error))
+    })
+}
+
+/// How deep brackets and CASE nest in a text.
+fn nesting(tokens: &[TokenWithSpan]) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for token in tokens {
+        match &token.token {
+            Token::LParen => now += 1,
+            Token::RParen => now = now.saturating_sub(1),
+            Token::Word(word) if word.keyword == Keyword::CASE && word.quote_style.is_none() => now += 1,
+            Token::Word(word) if word.keyword == Keyword::END && word.quote_style.is_none() => now = now.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
+}
+
+/// `identifier('a.b')` as the name that it is.
+fn named(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let is_blank = |token: &TokenWithSpan| matches!(token.token, Token::Whitespace(_));
+    let mut told = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        let call = matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("identifier"));
+        let behind: Vec<(usize, &Token)> = match call {
+            true => {
+                let behind = tokens.iter().enumerate().skip(at + 1).filter(|(_, token)| !is_blank(token));
+                behind.take(3).map(|(at, token)| (at, &token.token)).collect()
+            }
+            false => Vec::new(),
+        };
+        if let [(_, Token::LParen), (_, Token::SingleQuotedString(text)), (last, Token::RParen)] = behind.as_slice()
+            && let Some(parts) = name_parts(text)
+        {
+            for (place, part) in parts.into_iter().enumerate() {
+                if place > 0 {
+                    told.push(TokenWithSpan { token: Token::Period, span: token.span });
+                }
+                told.push(TokenWithSpan { token: Token::make_word(&part.value, Some('`')), span: token.span });
+            }
+            at = last + 1;
+        } else {
+            told.push(token.clone());
+            at += 1;
+        }
+    }
+    told
 }
 
 /// One query, or an `EXPLAIN` of one, of these words.
@@ -63,17 +117,19 @@ fn query_or_explain(statement: Statement) -> Result<Statement, Error> {
 pub(crate) fn expression(text: &str) -> Result<Expr, Error> {
     let tokens = tokens(text)?;
     let dialect = Spark::new(tokens.len());
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
-    let expression = parser.parse_expr().map_err(|error| syntax(&error))?;
-    parser.expect_token(&Token::EOF).map_err(|error| syntax(&error))?;
-    Ok(expression)
+    depth::with_room(nesting(&tokens), || {
+        let mut parser = Parser::new(&dialect).with_recursion_limit(NESTING_MAX).with_tokens_with_locations(tokens);
+        let expression = parser.parse_expr().map_err(|error| syntax(&error))?;
+        parser.expect_token(&Token::EOF).map_err(|error| syntax(&error))?;
+        Ok(expression)
+    })
 }
 
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, Error> {
     let tokens = words(text, TOKENS_MAX)?;
     match tokens.get(TOKENS_MAX) {
         Some(first) => Err(lex::too_many(TOKENS_MAX, first.span)),
-        None => Ok(tokens),
+        None => Ok(named(tokens)),
     }
 }
 

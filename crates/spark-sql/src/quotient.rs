@@ -42,10 +42,18 @@ pub(crate) fn quotients(sides: &[ArrayRef], to: &DataType, lenient: bool) -> Res
             decimals(sides, Digits { precision: i32::from(*precision), scale: i32::from(*scale) }, lenient)
         }
         _ => {
-            let (dividends, divisors) = (cast(&sides[0], &DataType::Float64, false)?, cast(&sides[1], &DataType::Float64, false)?);
+            let (dividends, divisors) = (real(&sides[0], &sides[1])?, real(&sides[1], &sides[0])?);
             Ok(Arc::new(doubles(dividends.as_primitive::<Float64Type>(), divisors.as_primitive::<Float64Type>(), lenient)?))
         }
     }
+}
+
+/// A side as doubles; a string is read as what stands beside it.
+fn real(side: &ArrayRef, beside: &ArrayRef) -> Result<ArrayRef> {
+    if *side.data_type() == DataType::Utf8 && beside.data_type().is_integer() {
+        return cast(&cast(side, &DataType::Int64, false)?, &DataType::Float64, false);
+    }
+    cast(side, &DataType::Float64, false)
 }
 
 fn by_zero() -> DataFusionError {

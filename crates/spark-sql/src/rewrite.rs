@@ -1,20 +1,18 @@
 //! Walks a statement clause by clause. A clause that is not handled here is refused: every part of the tree is taken apart by
 //! name, so that a part the parser learns later is a compile error and not a clause that is ignored.
 
-use tributary_fault::nearest;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Cte, Distinct, ExceptSelectItem, Expr, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr, OrderBy, OrderByExpr,
-    OrderByKind, Query, Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, Spanned,
-    Statement, Values, WildcardAdditionalOptions,
+    Cte, Distinct, Expr, GroupByExpr, Ident, LimitClause, NamedWindowDefinition, NamedWindowExpr, OrderBy, OrderByExpr, OrderByKind, Query,
+    Select, SelectFlavor, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, Values,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::alias::{name_columns_of_values, renamed};
-use crate::ast::object_name;
-use crate::scope::{Column, Named, Outside, Relation, Scope, same};
+use crate::scope::{Column, Named, Outside, Relation, Scope};
+use crate::stars::{self, Brought};
 use crate::tables::Tables;
 use crate::unfold::{self, Generator};
-use crate::{Error, error, groups, literal};
+use crate::{Error, asked, groups, lateral_alias, literal};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
 pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
@@ -178,11 +176,13 @@ impl Rewriter<'_> {
             relations = self.unfold(from, relations, generator, outside)?;
         }
         let scope = Scope { relations, outside, ..Scope::default() };
+        lateral_alias::spell(projection, &scope)?;
         if matches!(group_by, GroupByExpr::All(_)) {
             *group_by = GroupByExpr::Expressions(groups::of_all(projection)?, Vec::new());
         }
         let outputs = self.projection(projection, &scope)?;
         if let Some(condition) = selection {
+            asked::in_condition(condition)?;
             self.expression(condition, &scope)?;
         }
         let scope = Scope { outputs, ..scope };
@@ -201,44 +201,42 @@ impl Rewriter<'_> {
 
     fn projection(&self, projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<Vec<Column>, Error> {
         let mut outputs = Vec::new();
-        unfold::spell_wildcards(projection, scope)?;
-        for item in projection {
-            if let Some(column) = self.single_generator(item, scope)? {
-                outputs.push(column);
+        let mut items = Vec::with_capacity(projection.len());
+        for mut item in projection.drain(..) {
+            if let Some(Brought { items: brought, columns }) = stars::brought(&item, scope)? {
+                items.extend(brought);
+                outputs.extend(columns);
                 continue;
             }
-            match item {
-                SelectItem::UnnamedExpr(expression) => {
-                    let text = expression.to_string();
-                    let column = self.expression(expression, scope)?;
-                    let column = column.unwrap_or_else(|| Column::new(text, None));
-                    if !is_plain_column(expression, &column) {
-                        *item = SelectItem::ExprWithAlias { expr: expression.clone(), alias: Ident::new(&column.name) };
-                    }
-                    outputs.push(column);
-                }
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    let data_type = self.expression(expr, scope)?.and_then(|column| column.data_type);
-                    outputs.push(Column::new(&alias.value, data_type));
-                }
-                SelectItem::Wildcard(options) => {
-                    let columns: Vec<Column> = scope.relations.iter().flat_map(|relation| relation.columns.iter().cloned()).collect();
-                    outputs.extend(wildcard(columns, options)?);
-                }
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                    let relation = scope.relation(name)?;
-                    if let Some(alias) = &relation.alias {
-                        *name = object_name(alias);
-                    }
-                    outputs.extend(wildcard(relation.columns.clone(), options)?);
-                }
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::Expr(expression), _) => {
-                    return Err(Error::refused("the fields of an expression (.*)", expression.span()));
-                }
-                SelectItem::ExprWithAliases { expr, .. } => return Err(Error::refused("several names for one expression", expr.span())),
-            }
+            let column = self.single_generator(&mut item, scope)?;
+            outputs.push(column.map_or_else(|| self.item(&mut item, scope), Ok)?);
+            items.push(item);
         }
+        *projection = items;
         Ok(outputs)
+    }
+
+    /// An item of a select list that is one column.
+    fn item(&self, item: &mut SelectItem, scope: &Scope<'_>) -> Result<Column, Error> {
+        match item {
+            SelectItem::UnnamedExpr(expression) => {
+                let text = expression.to_string();
+                asked::as_values(expression)?;
+                let column = self.expression(expression, scope)?;
+                let column = column.map_or_else(|| Column::new(text, None), |column| Column::new(column.name, column.data_type));
+                if !is_plain_column(expression, &column) {
+                    *item = SelectItem::ExprWithAlias { expr: expression.clone(), alias: Ident::new(&column.name) };
+                }
+                Ok(column)
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                asked::as_values(expr)?;
+                let data_type = self.expression(expr, scope)?.and_then(|column| column.data_type);
+                Ok(Column::new(&alias.value, data_type))
+            }
+            SelectItem::ExprWithAliases { expr, .. } => Err(Error::refused("several names for one expression", expr.span())),
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => Err(Error::refused("a star here", item.span())),
+        }
     }
 
     fn group_by(&self, group_by: &mut GroupByExpr, scope: &Scope<'_>) -> Result<(), Error> {
@@ -296,29 +294,6 @@ impl Rewriter<'_> {
             LimitClause::OffsetCommaLimit { .. } => Err(Error::refused_with_hint("LIMIT a, b", "say LIMIT b OFFSET a", Span::empty())),
         }
     }
-}
-
-/// The columns of `*`, less those of its EXCEPT, whose names are spelled.
-fn wildcard(mut columns: Vec<Column>, options: &mut WildcardAdditionalOptions) -> Result<Vec<Column>, Error> {
-    let WildcardAdditionalOptions { wildcard_token, opt_ilike, opt_exclude, opt_except, opt_replace, opt_rename, opt_alias } = options;
-    let span = wildcard_token.0.span;
-    refuse_if(opt_ilike.is_some(), "* ILIKE", span)?;
-    refuse_if(opt_exclude.is_some(), "* EXCLUDE", span)?;
-    refuse_if(opt_replace.is_some(), "* REPLACE", span)?;
-    refuse_if(opt_rename.is_some(), "* RENAME", span)?;
-    refuse_if(opt_alias.is_some(), "a name for *", span)?;
-    if let Some(ExceptSelectItem { first_element, additional_elements }) = opt_except {
-        for excepted in std::iter::once(first_element).chain(additional_elements) {
-            let Some(column) = columns.iter().find(|column| same(&column.name, &excepted.value)) else {
-                let known = columns.iter().map(|column| column.name.as_str());
-                let suggestion = nearest(&excepted.value, known).map(str::to_owned);
-                return Err(Error::NoColumn { column: excepted.value.clone(), suggestion, span: error::position(excepted.span) });
-            };
-            excepted.value = column.name.clone();
-            columns.retain(|column| column.name != excepted.value);
-        }
-    }
-    Ok(columns)
 }
 
 /// Whether the engine gives the expression the column's own name.

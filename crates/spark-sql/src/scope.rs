@@ -2,7 +2,7 @@
 
 use tributary_fault::nearest;
 use tributary_lake::arrow::datatypes::DataType;
-use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Spanned};
+use tributary_lake::datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, Spanned};
 
 use crate::{Error, error};
 
@@ -14,20 +14,27 @@ pub(crate) struct Column {
     pub data_type: Option<DataType>,
     /// What the rewritten query calls it, where that is another name.
     pub called: Option<String>,
+    /// What stands for it, where it is no column of the engine's.
+    pub said: Option<Expr>,
+    /// Whether stars bring it.
+    pub starred: bool,
+    /// Whether it is found without the name of its relation: a side of USING is not, and what both sides are afterwards is.
+    pub bare: bool,
 }
 
 impl Column {
     pub fn new(name: impl Into<String>, data_type: Option<DataType>) -> Self {
-        Self { name: name.into(), data_type, called: None }
+        Self { name: name.into(), data_type, called: None, said: None, starred: true, bare: true }
     }
 }
 
 /// Something in a FROM clause.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Relation {
-    /// What the rewritten query calls it; none for a subquery without a name.
+    /// What the rewritten query calls it; none for columns that are of no relation of the engine's.
     pub alias: Option<String>,
-    /// What the text may call it: the alias alone, or catalogue, schema and table, most significant first.
+    /// What the text may call it: the alias alone, or catalogue, schema and table, most significant first; nothing for a subquery
+    /// without a name.
     pub names: Vec<String>,
     pub columns: Vec<Column>,
 }
@@ -40,6 +47,18 @@ impl Relation {
 
     fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| same(&column.name, name))
+    }
+
+    /// One of its columns as the rewritten query says it.
+    pub fn said(&self, column: &Column) -> Expr {
+        if let Some(said) = &column.said {
+            return said.clone();
+        }
+        let name = Ident::new(column.called.as_ref().unwrap_or(&column.name));
+        match &self.alias {
+            Some(alias) => Expr::CompoundIdentifier(vec![Ident::new(alias), name]),
+            None => Expr::Identifier(name),
+        }
     }
 }
 
@@ -99,7 +118,7 @@ impl Scope<'_> {
         match called.as_slice() {
             [one] => Ok(one),
             [] => {
-                let known = self.relations.iter().filter_map(|relation| relation.alias.as_deref());
+                let known = self.relations.iter().filter_map(|relation| relation.names.last().map(String::as_str));
                 let suggestion = nearest(&written(&parts), known).map(str::to_owned);
                 Err(Error::NoTable { table: name.to_string(), suggestion, span: error::position(name.span()) })
             }
@@ -111,8 +130,9 @@ impl Scope<'_> {
     }
 
     fn resolve_here(&self, parts: &[Ident]) -> Result<Option<Found>, Error> {
-        let output =
-            || self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(None, column, &parts[1..]));
+        let output = || {
+            self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(bare(column), column, &parts[1..]))
+        };
         if self.outputs_first
             && let Some(found) = output()
         {
@@ -124,20 +144,27 @@ impl Scope<'_> {
                 called.iter().filter_map(|relation| Some((*relation, relation.column(&parts[qualifiers].value)?))).collect();
             match found.as_slice() {
                 [] => {}
-                [(relation, column)] => return Ok(Some(chain(relation.alias.as_deref(), column, &parts[qualifiers + 1..]))),
+                [(relation, column)] => return Ok(Some(chain(relation.said(column), column, &parts[qualifiers + 1..]))),
                 several => return Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
             }
         }
-        let found: Vec<(&Relation, &Column)> =
-            self.relations.iter().filter_map(|relation| Some((relation, relation.column(&parts[0].value)?))).collect();
+        let found: Vec<(&Relation, &Column)> = self.bare(&parts[0].value);
         match found.as_slice() {
             [] => Ok(output()),
-            // of several equal spellings the engine knows which are joined by USING and which are ambiguous
-            [(_, first), others @ ..] if others.iter().all(|(_, other)| other.name == first.name && other.called == first.called) => {
-                Ok(Some(chain(None, first, &parts[1..])))
-            }
+            [(_, one)] => Ok(Some(chain(bare(one), one, &parts[1..]))),
             several => Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
         }
+    }
+
+    /// Whether a chain of names is a column here, or might be several.
+    pub(crate) fn knows(&self, parts: &[Ident]) -> bool {
+        self.resolve_here(parts).map_or(true, |found| found.is_some())
+    }
+
+    /// The columns of this name that need no name of a relation.
+    pub(crate) fn bare(&self, name: &str) -> Vec<(&Relation, &Column)> {
+        let columns = |relation| Relation::column(relation, name).filter(|column| column.bare).map(|column| (relation, column));
+        self.relations.iter().filter_map(columns).collect()
     }
 
     fn no_column(&self, parts: &[Ident]) -> Error {
@@ -148,7 +175,7 @@ impl Scope<'_> {
             for relation in &here.relations {
                 for column in &relation.columns {
                     known.push(column.name.clone());
-                    if let (true, Some(alias)) = (parts.len() > 1, &relation.alias) {
+                    if let (true, Some(alias)) = (parts.len() > 1, relation.names.last()) {
                         known.push(format!("{alias}.{}", column.name));
                     }
                 }
@@ -166,9 +193,11 @@ pub(crate) fn written(parts: &[Ident]) -> String {
     parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")
 }
 
-fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation, &'r Column)>) -> Error {
-    let candidates: Vec<String> =
-        candidates.map(|(relation, column)| format!("{}.{}", relation.alias.as_deref().unwrap_or("a subquery"), column.name)).collect();
+/// The error of a name that is that of several columns.
+pub(crate) fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation, &'r Column)>) -> Error {
+    let candidates: Vec<String> = candidates
+        .map(|(relation, column)| format!("{}.{}", relation.names.last().map_or("a subquery", String::as_str), column.name))
+        .collect();
     let span = parts.first().and_then(|part| error::position(part.span));
     Error::Ambiguous { name: written(parts), candidates: candidates.join(", "), span }
 }
@@ -176,18 +205,21 @@ fn ambiguous<'r>(parts: &[Ident], candidates: impl Iterator<Item = (&'r Relation
 /// A column of a relation, or a field inside it, spelled as they are.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Relation and column, or the column alone.
-    pub column: Vec<Ident>,
+    /// The column.
+    pub column: Expr,
     /// Fields below the column, outermost first.
     pub fields: Vec<String>,
     /// What it all ends in.
     pub end: Column,
 }
 
-fn chain(alias: Option<&str>, column: &Column, fields: &[Ident]) -> Found {
-    let mut spelled: Vec<Ident> = alias.into_iter().map(Ident::new).collect();
-    spelled.push(Ident::new(column.called.as_ref().unwrap_or(&column.name)));
-    let mut found = Found { column: spelled, fields: Vec::new(), end: column.clone() };
+/// A column without the name of its relation.
+fn bare(column: &Column) -> Expr {
+    column.said.clone().unwrap_or_else(|| Expr::Identifier(Ident::new(column.called.as_ref().unwrap_or(&column.name))))
+}
+
+fn chain(said: Expr, column: &Column, fields: &[Ident]) -> Found {
+    let mut found = Found { column: said, fields: Vec::new(), end: column.clone() };
     for field in fields {
         let inside = match &found.end.data_type {
             Some(DataType::Struct(inside)) => inside.iter().find(|inside| same(inside.name(), &field.value)),

@@ -11,7 +11,7 @@ use tributary_lake::datafusion::error::{DataFusionError, Result};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use tributary_lake::datafusion::prelude::SessionContext;
 
-use crate::{functions, join_order, literal, sum};
+use crate::{coalesce, functions, join_order, literal, strings, sum};
 
 /// Gives a context the dialect's meaning of nulls in an order, of numbers and of names, and the functions that rewritten texts
 /// call.
@@ -36,6 +36,8 @@ pub fn prepare(context: &SessionContext) {
     functions::register(context);
     literal::register(context);
     join_order::register(context);
+    strings::register(context);
+    context.register_udf(coalesce::function());
     context.register_udf(CurrentUser::function(None));
     context.register_udf(IsMember::function(&[]));
     context.register_udaf(sum::function());

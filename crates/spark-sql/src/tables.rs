@@ -7,7 +7,7 @@ use tributary_fault::nearest;
 use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
-use tributary_specs::TableName;
+use tributary_specs::{TableName, is_kept_by_the_lake};
 
 use crate::scope::{Column, same};
 use crate::uses::{Read, TableUse};
@@ -50,10 +50,15 @@ pub enum Missing {
 }
 
 impl Source {
-    /// What `provider` gives of a table; `read` tells several readings of one table apart.
+    /// What `provider` gives of a table; `read` tells several readings of one table apart. A star brings the columns of its rows, not
+    /// those that [`is_kept_by_the_lake`].
     pub fn new(catalogue: &str, name: &TableName, read: &Read, provider: Arc<dyn TableProvider>) -> Self {
         let schema = provider.schema();
-        let columns = schema.fields().iter().map(|field| Column::new(field.name(), Some(field.data_type().clone())));
+        let all: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns = schema.fields().iter().map(|field| Column {
+            starred: !is_kept_by_the_lake(&all, field.name()),
+            ..Column::new(field.name(), Some(field.data_type().clone()))
+        });
         let names = vec![catalogue.to_owned(), name.schema.clone(), name.name.clone()];
         Self { registered: read.describe(&format!("{catalogue}.{name}")), names, columns: columns.collect(), provider }
     }
@@ -69,6 +74,13 @@ impl Source {
     #[must_use]
     pub fn hiding(mut self, hidden: impl Fn(&str) -> bool) -> Self {
         self.columns.retain(|column| !hidden(&column.name));
+        self
+    }
+
+    /// The same with columns that no star brings, besides those that the lake keeps.
+    #[must_use]
+    pub fn out_of_stars(mut self, out: impl Fn(&str) -> bool) -> Self {
+        self.columns.iter_mut().filter(|column| out(&column.name)).for_each(|column| column.starred = false);
         self
     }
 }

@@ -8,7 +8,7 @@ use tributary_lake::datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan}
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::datafusion::sql::parser::Statement;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr as ParsedExpr, ExprWithAlias, Query, SelectItem, SetExpr, Spanned, Statement as Parsed, Visit, Visitor,
+    Expr as ParsedExpr, ExprWithAlias, Query, Spanned, Statement as Parsed, Visit, Visitor,
 };
 
 use crate::functions::windows;
@@ -68,28 +68,6 @@ impl Text {
         }
     }
 
-    /// The names that its select list gives outright, as columns or aliases: without those that a star brings along.
-    ///
-    /// ```
-    /// use tributary_spark_sql::Text;
-    ///
-    /// let text = Text::parse("SELECT a.*, b.day, qty * 2 AS twice FROM a JOIN b ON a.id = b.id").unwrap();
-    /// assert_eq!(text.named(), ["day", "twice"]);
-    /// ```
-    pub fn named(&self) -> Vec<&str> {
-        let Parsed::Query(query) = &self.statement else { return Vec::new() };
-        let (mut names, mut bodies) = (Vec::new(), vec![query.body.as_ref()]);
-        while let Some(body) = bodies.pop() {
-            match body {
-                SetExpr::Select(select) => names.extend(select.projection.iter().filter_map(name_of)),
-                SetExpr::Query(query) => bodies.push(&query.body),
-                SetExpr::SetOperation { left, right, .. } => bodies.extend([left.as_ref(), right.as_ref()]),
-                _ => {}
-            }
-        }
-        names
-    }
-
     /// Every table it uses, names of `WITH` included.
     pub fn uses(&self) -> &[TableUse] {
         &self.uses
@@ -139,16 +117,6 @@ pub(crate) async fn planned(
     })?;
     let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await.map_err(Error::plan)?;
     depth::with_room(levels, || checked(meaning::apply(windows::apply(plan)?)?, state))
-}
-
-/// What an item of a select list is called in so many words.
-fn name_of(item: &SelectItem) -> Option<&str> {
-    match item {
-        SelectItem::ExprWithAlias { alias, .. } => Some(&alias.value),
-        SelectItem::UnnamedExpr(ParsedExpr::Identifier(name)) => Some(&name.value),
-        SelectItem::UnnamedExpr(ParsedExpr::CompoundIdentifier(parts)) => parts.last().map(|name| name.value.as_str()),
-        _ => None,
-    }
 }
 
 /// A plan whose types fit, as the engine finds before it executes it.

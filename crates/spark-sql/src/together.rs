@@ -24,6 +24,8 @@ struct Kinds {
     exact: bool,
     date: bool,
     instant: bool,
+    text: bool,
+    boolean: bool,
 }
 
 impl Kinds {
@@ -33,6 +35,8 @@ impl Kinds {
             DataType::Struct(fields) => fields.iter().for_each(|field| self.note(field.data_type())),
             DataType::Date32 => self.date = true,
             DataType::Timestamp(..) => self.instant = true,
+            DataType::Utf8 => self.text = true,
+            DataType::Boolean => self.boolean = true,
             of => {
                 self.floating |= of.is_floating();
                 self.exact |= of.is_integer() || of.is_decimal();
@@ -41,14 +45,25 @@ impl Kinds {
     }
 
     fn are_mixed(self) -> bool {
-        (self.floating && self.exact) || (self.date && self.instant)
+        (self.floating && self.exact) || (self.date && self.instant) || (self.text && self.are_no_texts())
+    }
+
+    fn are_no_texts(self) -> bool {
+        self.floating || self.exact || self.date || self.instant || self.boolean
     }
 }
 
 /// The type that values of these types, in canonical form, are brought to; none where the engine brings them together as the dialect.
 pub(crate) fn meeting(types: &[DataType]) -> Result<Option<DataType>> {
+    let known: Vec<&DataType> = types.iter().filter(|data_type| !data_type.is_null()).collect();
+    if known.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Ok(None);
+    }
+    let has = |is: fn(&DataType) -> bool| known.iter().any(|data_type| is(data_type));
+    let is_time = |data_type: &DataType| matches!(data_type, DataType::Date32 | DataType::Timestamp(..));
     let is_text = |data_type: &DataType| *data_type == DataType::Utf8;
-    if types.iter().any(is_text) && types.iter().any(|data_type| !is_text(data_type) && !data_type.is_null()) {
+    // a number is no time, which the engine would make it
+    if has(is_text) || (has(is_time) && has(|data_type| data_type.is_numeric() || *data_type == DataType::Boolean)) {
         return common(types).map(Some);
     }
     let mut kinds = Kinds::default();

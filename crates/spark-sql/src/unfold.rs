@@ -4,8 +4,8 @@
 //! their own, with the list unfolded beside them; the names of the text stand for those.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LateralView, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, Spanned, TableAlias, TableFactor, TableWithJoins, Value, ValueWithSpan,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LateralView, Query, Select, SelectItem, SetExpr, Spanned,
+    TableAlias, TableFactor, TableWithJoins, Value, ValueWithSpan,
 };
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
@@ -14,10 +14,10 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 use crate::Error;
 use crate::ast::{call, text};
 use crate::rewrite::{Rewriter, refuse_if};
-use crate::scope::{Column, Outside, Relation, Scope, same};
+use crate::scope::{Column, Outside, Relation, Scope};
 
 /// The name of what a select list unfolds; no text can name it.
-const IN_PROJECTION: &str = "\u{1}of the select list";
+pub(crate) const IN_PROJECTION: &str = "\u{1}of the select list";
 
 /// A function that gives rows, and what its rows are called.
 pub(crate) struct Generator {
@@ -64,6 +64,16 @@ fn generator_of(expression: &Expr) -> Option<(&Function, String)> {
     let Expr::Function(function) = expression else { return None };
     let name = crate::calls::written(&function.name);
     matches!(name.trim_end_matches("_outer"), "explode" | "posexplode" | "inline" | "json_tuple").then_some((function, name))
+}
+
+/// Whether an item of a select list is a function that gives rows.
+pub(crate) fn is_generator(item: &SelectItem) -> bool {
+    match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } | SelectItem::ExprWithAliases { expr, .. } => {
+            generator_of(expr).is_some()
+        }
+        _ => false,
+    }
 }
 
 /// Functions of a select list that give several columns, their names put in their place.
@@ -128,41 +138,6 @@ fn columns(name: &str, function: &Function, given: Vec<String>) -> Result<Vec<St
     }
 }
 
-/// `*` and `t.*` as the columns they stand for, where the rewritten query calls them otherwise.
-pub(crate) fn spell_wildcards(projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<(), Error> {
-    if scope.relations.iter().all(|relation| relation.columns.iter().all(|column| column.called.is_none())) {
-        return Ok(());
-    }
-    let mut items = Vec::with_capacity(projection.len());
-    for item in projection.drain(..) {
-        let (relations, options): (Vec<&Relation>, _) = match &item {
-            SelectItem::Wildcard(options) => {
-                (scope.relations.iter().filter(|relation| relation.names != [IN_PROJECTION]).collect(), options.clone())
-            }
-            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
-                (vec![scope.relation(name)?], options.clone())
-            }
-            _ => {
-                items.push(item);
-                continue;
-            }
-        };
-        let mut columns: Vec<(&Relation, &Column)> =
-            relations.into_iter().flat_map(|relation| relation.columns.iter().map(move |column| (relation, column))).collect();
-        if let Some(except) = &options.opt_except {
-            let out = |name: &str| [&except.first_element].into_iter().chain(&except.additional_elements).any(|one| same(&one.value, name));
-            columns.retain(|(_, column)| !out(&column.name));
-        }
-        items.extend(columns.into_iter().map(|(relation, column)| {
-            let mut parts: Vec<Ident> = relation.names.last().map(|name| Ident::with_quote('`', name)).into_iter().collect();
-            parts.push(Ident::with_quote('`', &column.name));
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts))
-        }));
-    }
-    *projection = items;
-    Ok(())
-}
-
 impl Rewriter<'_> {
     /// `explode(list)` with one name or none, alone in a select list: the engine unfolds it there.
     pub(crate) fn single_generator(&self, item: &mut SelectItem, scope: &Scope<'_>) -> Result<Option<Column>, Error> {
@@ -223,11 +198,8 @@ impl Rewriter<'_> {
             let mut renamed = Vec::new();
             for column in &relation.columns {
                 let new = inside(items.len());
-                let mut parts: Vec<Ident> = relation.alias.iter().map(|alias| Ident::with_quote('`', alias)).collect();
-                parts.push(Ident::with_quote('`', column.called.as_ref().unwrap_or(&column.name)));
-                let one = if parts.len() == 1 { Expr::Identifier(parts.remove(0)) } else { Expr::CompoundIdentifier(parts) };
-                items.push(SelectItem::ExprWithAlias { expr: one, alias: Ident::with_quote('`', &new) });
-                renamed.push(Column { called: Some(new), ..column.clone() });
+                items.push(SelectItem::ExprWithAlias { expr: relation.said(column), alias: Ident::with_quote('`', &new) });
+                renamed.push(Column { called: Some(new), said: None, ..column.clone() });
             }
             kept.push(Relation { alias: Some(alias.clone()), names: relation.names.clone(), columns: renamed });
         }
@@ -287,7 +259,8 @@ fn wrap(from: &mut Vec<TableWithJoins>, items: Vec<SelectItem>, alias: &str) -> 
     Ok(())
 }
 
-fn template() -> Option<Query> {
+/// A query to put clauses into.
+pub(crate) fn template() -> Option<Query> {
     let query = Parser::new(&DatabricksDialect).try_with_sql("SELECT 1").ok()?.parse_query().ok()?;
     Some(*query)
 }

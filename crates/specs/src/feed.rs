@@ -248,8 +248,28 @@ const ROW_METADATA: &[&str] =
     &["_position", "_topic", "_partition", "_offset", "_file", "_line", "_event_time", "_ingested_at", "_rescued_data"];
 /// Columns that a feed of files has where it is asked to tell of them.
 pub const FILE_COLUMNS: [&str; 2] = ["_file_size", "_file_modified_at"];
+/// Columns that tell the order of a table's rows, where changes make it.
+const ORDER_COLUMNS: [&str; 2] = ["__position", "__sequence"];
 /// All columns of a raw table.
 const RAW_COLUMNS: &[&str] = &["key", "value", "topic", "partition", "offset", "timestamp", "headers", "_file", "_line", "_ingested_at"];
+
+/// Whether a column of a table with these columns is one that the lake keeps beside those of the rows: in the table of a feed where a row
+/// is from and what its change was, in a table that changes are applied to what tells their order. The table of a feed is one that has
+/// all columns that every feed has; a table that was told to hold some of them holds them as its own.
+///
+/// ```
+/// use tributary_specs::{Decode, is_kept_by_the_lake};
+///
+/// let feed: Vec<&str> = ["id"].iter().chain(Decode::Json.metadata_columns()).copied().collect();
+/// assert!(is_kept_by_the_lake(&feed, "_file") && !is_kept_by_the_lake(&feed, "id"));
+/// assert!(!is_kept_by_the_lake(&["id", "_file"], "_file"));
+/// assert!(is_kept_by_the_lake(&["id", "__position"], "__position"));
+/// ```
+pub fn is_kept_by_the_lake(columns: &[&str], column: &str) -> bool {
+    let has = |names: &[&str]| names.iter().all(|name| columns.contains(name));
+    let of_feed = || CHANGE_METADATA.iter().chain(&FILE_COLUMNS).any(|ours| *ours == column) && (has(ROW_METADATA) || has(RAW_COLUMNS));
+    ORDER_COLUMNS.contains(&column) || of_feed()
+}
 
 impl Decode {
     /// The columns a bronze table of this decoder has besides the business columns, in order; for `raw` all columns.

@@ -43,6 +43,7 @@ pub use encoding::Encoding;
 pub use error::Error;
 pub use feed::{
     CsvOptions, Decode, FILE_COLUMNS, FileFormat, FileSource, KafkaSource, KafkaStart, ReplicaIdentity, SchemaPolicy, Source, SourceFeed,
+    is_kept_by_the_lake,
 };
 pub use flow::{Flow, SetExpectation, SetRule, StreamRead};
 pub use graph::{DatasetRef, Layer};

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use tributary_lake::arrow::array::{RecordBatch, new_null_array};
+use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use tributary_lake::datafusion::prelude::{col, lit};
 use tributary_silver_merge::{Error, Options};
-use tributary_specs::{Deletes, Expectation, ExpectationAction, MergePolicy, SilverSpec, TableName};
+use tributary_specs::{Decode, Deletes, Expectation, ExpectationAction, MergePolicy, SilverSpec, TableName};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
 use crate::world::{SCD2, World, block_on, source, spec, target};
@@ -35,6 +37,18 @@ async fn world_with_orders() -> Result<World> {
         world.append(&source("orders"), &Frame::new(orders().schema(), &[orders().batch().slice(at, 1)])).await?;
     }
     Ok(world)
+}
+
+/// Rows with every column that the table of a feed has besides.
+fn as_a_feed_has_them(rows: &Frame) -> Frame {
+    let (schema, batch) = (rows.schema(), rows.batch());
+    let missing = Decode::Debezium.metadata_columns().iter().filter(|name| schema.column_with_name(name).is_none());
+    let missing: Vec<Field> = missing.map(|name| Field::new(*name, DataType::Utf8, true)).collect();
+    let nulls = missing.iter().map(|field| new_null_array(field.data_type(), batch.num_rows()));
+    let columns = batch.columns().iter().cloned().chain(nulls).collect();
+    let fields: Vec<_> = schema.fields().iter().cloned().chain(missing.iter().cloned().map(Arc::new)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    Frame::new(Arc::clone(&schema), &[RecordBatch::try_new(schema, columns).expect("columns of one length")])
 }
 
 fn failure(outcome: tributary_silver_merge::Result<tributary_specs::DatasetReport>) -> String {
@@ -75,10 +89,19 @@ fn what_a_change_is_rides_through_a_query_that_selects_none_of_it() {
 #[test]
 fn a_star_brings_the_business_columns_and_a_named_technical_column_stays() {
     block_on(async {
-        let world = world_with_orders().await?;
-        world.run(&SilverSpec { keys: vec!["Id".to_owned()], ..over_orders("SELECT * FROM bronze.orders") }).await?;
-        let rows = world.all(&target("orders")).await?;
-        assert_frames_eq!(rows, frame!("Id: long | Title: string | Body: string | __position: string\n 9 | a2 | long | 000000/04"));
+        for select in [
+            "SELECT * FROM bronze.orders",
+            "SELECT o.* FROM bronze.orders AS o",
+            "SELECT * EXCEPT (_position) FROM bronze.orders",
+            "WITH all_of_them AS (SELECT * FROM bronze.orders) SELECT * FROM all_of_them",
+            "SELECT * FROM (SELECT * FROM bronze.orders) AS o WHERE id < 100",
+        ] {
+            let world = World::new();
+            world.append(&source("orders"), &as_a_feed_has_them(&orders())).await?;
+            world.run(&SilverSpec { keys: vec!["Id".to_owned()], ..over_orders(select) }).await?;
+            let rows = world.all(&target("orders")).await?;
+            assert_frames_eq!(rows, frame!("Id: long | Title: string | Body: string | __position: string\n 9 | a2 | long | 000000/04"));
+        }
 
         let world = world_with_orders().await?;
         world.run(&over_orders("SELECT id AS order_id, _op AS op FROM bronze.orders")).await?;

@@ -77,7 +77,7 @@ pub(crate) fn of_two(a: DataType, b: DataType) -> Option<DataType> {
             _ => return None,
         },
         (a, b) if a.is_integer() && b.is_integer() => {
-            if a.size() >= b.size() {
+            if a.primitive_width() >= b.primitive_width() {
                 a
             } else {
                 b

@@ -3,22 +3,21 @@
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::logical_expr::expr::InList;
+use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
 use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, Union};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::Error;
 use crate::convert::{exists, word};
-use crate::value::canonical;
+use crate::functions::common;
 
-/// What is refused of a node: texts and other values in one column, which the engine would make texts.
+/// What is refused of a node: values in one column, or paired by a join, that do not go together in the dialect.
 pub(super) fn of_node(node: &LogicalPlan) -> Option<Error> {
-    let mixed = |a: &DataType, b: &DataType| {
-        let (a, b) = (canonical(a), canonical(b));
-        let is_other = |data_type: &DataType| *data_type != DataType::Utf8 && !data_type.is_null();
-        (a == DataType::Utf8 && is_other(&b)) || (b == DataType::Utf8 && is_other(&a))
-    };
     let refuse_mixed = |a: &DataType, b: &DataType, what: &str| {
-        mixed(a, b).then(|| Error::refused_with_hint(format!("{what} of {} and {}", said(a), said(b)), "cast one side", Span::empty()))
+        let hint = "cast one side";
+        common(&[a.clone(), b.clone()])
+            .is_err()
+            .then(|| Error::refused_with_hint(format!("{what} of {} and {}", said(a), said(b)), hint, Span::empty()))
     };
     match node {
         LogicalPlan::Union(Union { inputs, .. }) => {
@@ -49,6 +48,9 @@ pub(super) fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Erro
         }
         Expr::Cast(Cast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
         Expr::TryCast(TryCast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
+        Expr::ScalarSubquery(subquery) if finds_by_more(&subquery.subquery, false) => {
+            refuse("a subquery that finds its rows by more than `=`".to_owned(), "join the tables, and group by what is asked for")
+        }
         Expr::AggregateFunction(call) if matches!(call.func.name(), "min" | "max") => {
             let of = type_of(call.params.args.first()?)?;
             let nested = matches!(of, DataType::List(_) | DataType::Map(..));
@@ -60,6 +62,19 @@ pub(super) fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Erro
         }
         _ => None,
     }
+}
+
+/// Whether an aggregate of a subquery is over rows that anything but `=` with the query around it finds, which the engine cannot join.
+fn finds_by_more(plan: &LogicalPlan, grouped: bool) -> bool {
+    let grouped = grouped || matches!(plan, LogicalPlan::Aggregate(_));
+    let is_equality = |part: &Expr| matches!(part, Expr::BinaryExpr(BinaryExpr { op: Operator::Eq, .. }));
+    let found = match plan {
+        LogicalPlan::Filter(filter) if grouped => {
+            split_conjunction(&filter.predicate).into_iter().any(|part| part.contains_outer() && !is_equality(part))
+        }
+        _ => false,
+    };
+    found || plan.inputs().into_iter().any(|input| finds_by_more(input, grouped))
 }
 
 fn refuse(what: String, hint: &str) -> Option<Error> {

@@ -20,6 +20,7 @@ mod protection;
 mod schema_grid;
 mod setup;
 mod shop;
+mod stars;
 mod statements;
 mod stream;
 mod workspace;

@@ -1,0 +1,214 @@
+//! EXISTS and IN of a query where the engine has them not: as values of a select list, and of rows of several values.
+//!
+//! The engine answers them where they are conditions on rows. As values they are counted: a count of the rows that fit says whether
+//! there are any, and a count of nulls whether there might be. Rows of several values are compared as the dialect does, in a list as
+//! structs, whose nulls are equal, and with a query value by value, where a null is not known.
+
+use std::ops::ControlFlow;
+
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem,
+    SetExpr, Spanned, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, VisitMut, VisitorMut,
+};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::ast::{and, boolean, call, number, or, quoted};
+use crate::lateral_alias::has_window;
+use crate::unfold::template;
+use crate::{Error, groups, unfold};
+
+/// The name of the rows of a query that IN looks into; no text can name it.
+const ROWS: &str = "\u{1}rows of IN";
+
+/// Says EXISTS and IN of a select list otherwise.
+///
+/// # Errors
+/// [`Error::Refused`] for a query whose rows cannot be counted.
+pub(crate) fn as_values(expression: &mut Expr) -> Result<(), Error> {
+    struct Values {
+        queries: usize,
+    }
+    impl VisitorMut for Values {
+        type Break = Error;
+
+        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+            self.queries -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+            if self.queries > 0 {
+                return ControlFlow::Continue(());
+            }
+            let said = match &*expression {
+                Expr::Exists { subquery, negated } => exists(subquery, *negated),
+                Expr::InSubquery { expr, subquery, negated } => within(expr, subquery, *negated),
+                _ => return ControlFlow::Continue(()),
+            };
+            match said {
+                Ok(said) => *expression = said,
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    match expression.visit(&mut Values { queries: 0 }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// Says IN of rows of several values otherwise, in a condition on rows: also with a query, where it must hold by itself.
+///
+/// # Errors
+/// As [`of_a_list`].
+pub(crate) fn in_condition(condition: &mut Expr) -> Result<(), Error> {
+    match condition {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            in_condition(left)?;
+            in_condition(right)
+        }
+        Expr::Nested(inside) => in_condition(inside),
+        Expr::InSubquery { expr, subquery, negated } => match row(expr) {
+            Some(values) => {
+                *condition = among(values, subquery, *negated)?;
+                Ok(())
+            }
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The values of a row of several.
+fn row(expression: &Expr) -> Option<&[Expr]> {
+    match expression {
+        Expr::Tuple(values) => Some(values),
+        _ => None,
+    }
+}
+
+/// `(a, b) [NOT] IN ((1, 2), (3, 4))`; nothing of one value.
+///
+/// # Errors
+/// [`Error::Refused`] for rows of other numbers of values.
+pub(crate) fn of_a_list(of: &Expr, list: &[Expr], negated: bool, span: Span) -> Result<Option<Expr>, Error> {
+    let Some(values) = row(of) else { return Ok(None) };
+    let one = |other: &Expr| match row(other) {
+        Some(others) if others.len() == values.len() => {
+            let equal = values.iter().zip(others).map(|(a, b)| Expr::IsNotDistinctFrom(Box::new(a.clone()), Box::new(b.clone())));
+            Ok(equal.reduce(and).unwrap_or_else(|| boolean(true)))
+        }
+        _ => Err(Error::refused_with_hint("IN of rows of different widths", format!("say {} values in each", values.len()), span)),
+    };
+    let any = list.iter().map(one).collect::<Result<Vec<_>, _>>()?.into_iter().reduce(or).unwrap_or_else(|| boolean(false));
+    let any = Expr::Nested(Box::new(any));
+    Ok(Some(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(any) } } else { any }))
+}
+
+/// A condition that some row of a query is this one, or that none is or might be.
+fn among(values: &[Expr], subquery: &Query, negated: bool) -> Result<Expr, Error> {
+    let names: Vec<String> = (1..=values.len()).map(|at| format!("\u{1}{at}")).collect();
+    let equal = values.iter().zip(&names).map(|(value, name)| equals(value, name)).reduce(and).unwrap_or_else(|| boolean(true));
+    let condition = if negated { Expr::IsNotFalse(Box::new(Expr::Nested(Box::new(equal)))) } else { equal };
+    let rows = rows(subquery, &names, vec![SelectItem::UnnamedExpr(number("1"))], Some(condition))?;
+    Ok(Expr::Exists { subquery: Box::new(rows), negated })
+}
+
+fn equals(value: &Expr, name: &str) -> Expr {
+    let value = Expr::Nested(Box::new(value.clone()));
+    Expr::BinaryOp { left: Box::new(value), op: BinaryOperator::Eq, right: Box::new(Expr::Identifier(quoted(name))) }
+}
+
+/// `SELECT items FROM (query) AS rows (names) WHERE condition`.
+fn rows(query: &Query, names: &[String], items: Vec<SelectItem>, condition: Option<Expr>) -> Result<Query, Error> {
+    let Some(mut outside) = template() else { return Err(Error::refused("IN of a query", query.span())) };
+    if let SetExpr::Select(select) = outside.body.as_mut() {
+        let select: &mut Select = select;
+        let columns = names.iter().map(|name| TableAliasColumnDef { name: quoted(name), data_type: None }).collect();
+        let alias = TableAlias { explicit: true, name: Ident::with_quote('`', ROWS), columns, at: None };
+        let relation = TableFactor::Derived { lateral: false, subquery: Box::new(query.clone()), alias: Some(alias), sample: None };
+        select.projection = items;
+        select.from = vec![TableWithJoins { relation, joins: Vec::new() }];
+        select.selection = condition;
+    }
+    Ok(outside)
+}
+
+fn count() -> SelectItem {
+    let mut count = call("count", Vec::new());
+    if let Expr::Function(function) = &mut count
+        && let FunctionArguments::List(list) = &mut function.args
+    {
+        list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)];
+    }
+    SelectItem::ExprWithAlias { expr: count, alias: quoted("n") }
+}
+
+fn some(query: Query) -> Expr {
+    Expr::BinaryOp { left: Box::new(Expr::Subquery(Box::new(query))), op: BinaryOperator::Gt, right: Box::new(number("0")) }
+}
+
+/// EXISTS as a value: whether the query has rows that count.
+fn exists(subquery: &Query, negated: bool) -> Result<Expr, Error> {
+    let mut counted = subquery.clone();
+    counted.order_by = None;
+    let plain = counted.limit_clause.is_none();
+    match counted.body.as_mut() {
+        SetExpr::Select(select) if plain && is_plain(select) => {
+            let select: &mut Select = select;
+            select.projection = vec![count()];
+        }
+        _ => {
+            let hint = "its rows cannot be counted as they are: join it, or say EXISTS in WHERE";
+            return Err(Error::refused_with_hint("EXISTS of this query in a select list", hint, subquery.span()));
+        }
+    }
+    let some = Expr::Nested(Box::new(some(counted)));
+    Ok(if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(some) } } else { some })
+}
+
+/// Whether as many rows come of a query as go in.
+fn is_plain(select: &Select) -> bool {
+    let ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(expressions, _) if expressions.is_empty());
+    let all = !matches!(select.distinct, Some(Distinct::On(_)));
+    ungrouped && all && select.having.is_none() && select.qualify.is_none() && !select.projection.iter().any(changes_rows)
+}
+
+/// Whether an item of a select list makes one row of many, or many of one.
+fn changes_rows(item: &SelectItem) -> bool {
+    let of_many = || groups::of_all(std::slice::from_ref(item)).map_or(true, |groups| groups.is_empty());
+    unfold::is_generator(item) || (!is_star(item) && of_many())
+}
+
+fn is_star(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// `a [NOT] IN (query)` as a value, which is never null: as the dialect has it, what might be in is not told to be in, nor not to be in.
+fn within(of: &Expr, subquery: &Query, negated: bool) -> Result<Expr, Error> {
+    if row(of).is_some() {
+        let hint = "rows of several values are looked for in WHERE";
+        return Err(Error::refused_with_hint("IN of this query in a select list", hint, subquery.span()));
+    }
+    if has_window(of) {
+        let hint = "say the window in a subquery";
+        return Err(Error::refused_with_hint("IN of a query for a window's value", hint, subquery.span()));
+    }
+    let names = ["\u{1}1".to_owned()];
+    let counted = |condition| rows(subquery, &names, vec![count()], condition).map(some);
+    let equal = counted(Some(equals(of, &names[0])))?;
+    if !negated {
+        return Ok(Expr::Nested(Box::new(equal)));
+    }
+    // a null, here or there, might be the other
+    let of_null = Expr::IsNull(Box::new(Expr::Nested(Box::new(of.clone()))));
+    let null_there = counted(Some(Expr::IsNull(Box::new(Expr::Identifier(quoted(&names[0]))))))?;
+    let might_be = or(or(equal, null_there), and(of_null, counted(None)?));
+    Ok(Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(might_be) })
+}
