@@ -15,6 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 pub struct Law {
     name: &'static str,
     budget: Duration,
+    cases_min: u64,
     seed: u64,
 }
 
@@ -48,7 +49,7 @@ impl Law {
     #[expect(clippy::disallowed_methods, reason = "each run tries other cases; what it prints repeats them")]
     pub fn new(name: &'static str) -> Self {
         let seed = number("TRIBUTARY_LAW_SEED").unwrap_or_else(rand::random);
-        Self { name, budget: Duration::from_secs(2), seed }.within(Duration::from_secs(2))
+        Self { name, budget: Duration::from_secs(2), cases_min: 1, seed }.within(Duration::from_secs(2))
     }
 
     /// The same law, starting from this seed.
@@ -63,6 +64,21 @@ impl Law {
     pub fn within(mut self, budget: Duration) -> Self {
         self.budget = number("TRIBUTARY_LAW_SECONDS").map_or(budget, Duration::from_secs);
         self
+    }
+
+    /// The same law, run for no fewer cases than these however long they take.
+    #[must_use]
+    pub fn at_least(mut self, cases: u64) -> Self {
+        self.cases_min = cases;
+        self
+    }
+
+    /// So many laws of this name that together are this one: each tries its share of the cases, from a seed far off the others'.
+    #[must_use]
+    pub fn split(&self, parts: u64) -> Vec<Self> {
+        let of =
+            |part: u64| Self { cases_min: self.cases_min.div_ceil(parts.max(1)), seed: self.seed.wrapping_add(part << 32), ..self.clone() };
+        (0..parts.max(1)).map(of).collect()
     }
 
     /// Runs the property on case after case until the time is over, prints how much was tried, and returns it. The property
@@ -123,7 +139,7 @@ impl Law {
                     return Err(format!("after {tried}: {why}\nsmallest case: {case:#?}\nreplay: TRIBUTARY_LAW_SEED={seed}"));
                 }
             }
-            if started.elapsed() >= self.budget {
+            if started.elapsed() >= self.budget && tried.count("cases") >= self.cases_min {
                 return Ok(tried);
             }
             seed = seed.wrapping_add(1);
@@ -169,6 +185,13 @@ mod tests {
         });
         assert!(tried.count("cases") > 0);
         assert_eq!(tried.count("numbers"), 2 * tried.count("cases"));
+    }
+
+    #[test]
+    fn a_law_tries_as_many_cases_as_it_is_told_in_as_many_parts() {
+        let parts = Law::new("numbers are numbers").within(Duration::ZERO).at_least(20).split(3);
+        let cases = parts.iter().map(|part| part.holds(&(0..10u32), |_, _| Ok(())).count("cases")).sum::<u64>();
+        assert!(cases >= 20 && parts.len() == 3, "{cases}");
     }
 
     #[test]
