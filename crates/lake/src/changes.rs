@@ -222,7 +222,15 @@ async fn open(table: &Table, schema: SchemaRef, piece: Piece) -> Result<BoxStrea
         fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
     }
     let wanted = Arc::new(Schema::new(fields));
-    let scan = FileScan { log: table.log().clone(), path: action::decode_path(&path), size, rows, schema: wanted, partition_values };
+    let scan = FileScan {
+        log: table.log().clone(),
+        path: action::decode_path(&path),
+        size,
+        rows,
+        schema: wanted,
+        partition_values,
+        read: Arc::default(),
+    };
     if let Some(column) = unsaid {
         // It may have been a column like any other then, before the table was built anew.
         let stored = scan.metadata(PageIndexPolicy::Skip).await?;

@@ -1,6 +1,7 @@
 //! Rows of one Parquet file in a table's columns, in file order.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -45,6 +46,8 @@ pub(crate) struct FileScan {
     pub schema: SchemaRef,
     /// What the log says of partition columns holds, whatever the file says.
     pub partition_values: PartitionValues,
+    /// Bytes that were fetched.
+    pub read: Arc<AtomicU64>,
 }
 
 impl FileScan {
@@ -65,7 +68,8 @@ impl FileScan {
     }
 
     pub(crate) fn reader(&self) -> Result<StoredFile> {
-        Ok(StoredFile { store: Arc::clone(&self.log.store), place: self.place()?, size: self.size, kept: Some(Arc::clone(&self.log.kept)) })
+        let (store, kept, read) = (Arc::clone(&self.log.store), Some(Arc::clone(&self.log.kept)), Arc::clone(&self.read));
+        Ok(StoredFile { store, place: self.place()?, size: self.size, kept, read })
     }
 
     /// The file's footer. One with its page index is looked into again and again, and kept.

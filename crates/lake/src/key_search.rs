@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
@@ -17,7 +18,7 @@ use arrow::error::ArrowError;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use crate::conflict::may_hold;
 use crate::open_file::OpenFile;
@@ -46,6 +47,7 @@ pub struct KeySearch {
     files: Vec<DataFile>,
     open: Mutex<BTreeMap<usize, OpenFile>>,
     at_once: usize,
+    read: Arc<AtomicU64>,
 }
 
 /// Rows that were found.
@@ -63,8 +65,13 @@ type OfFile = (usize, Vec<u64>, Vec<RecordBatch>);
 impl KeySearch {
     /// Over files of a snapshot.
     pub fn new(table: &Table, files: Vec<DataFile>) -> Self {
+        Self::counting(table, files, Arc::default())
+    }
+
+    /// The same, whose bytes fetched are added to `read`.
+    pub(crate) fn counting(table: &Table, files: Vec<DataFile>, read: Arc<AtomicU64>) -> Self {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { table: table.clone(), files, open: Mutex::default(), at_once }
+        Self { table: table.clone(), files, open: Mutex::default(), at_once, read }
     }
 
     /// The files, by number.
@@ -151,6 +158,15 @@ impl KeySearch {
         self.joined(found, &self.table.schema())
     }
 
+    /// The live rows of a file, with the columns of `schema` alone, which are of the table.
+    ///
+    /// # Errors
+    /// Store errors, also while the stream is read.
+    pub(crate) async fn whole(&self, file: usize, schema: &SchemaRef) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let open = self.open(file).await?;
+        open.rows_at(&open.live_but(&[]).into_iter().collect::<Vec<_>>(), schema)
+    }
+
     /// The live rows of a file but those at these positions, in file order.
     ///
     /// # Errors
@@ -166,11 +182,11 @@ impl KeySearch {
         file: usize,
         look: impl FnOnce(OpenFile) -> F + Send + 'static,
     ) -> Result<OfFile> {
-        let (known, table, data_file) = (self.known(file), self.table.clone(), self.files[file].clone());
+        let (known, table, data_file, read) = (self.known(file), self.table.clone(), self.files[file].clone(), Arc::clone(&self.read));
         let task = SpawnedTask::spawn(async move {
             let open = match known {
                 Some(open) => open,
-                None => OpenFile::new(&table, &data_file).await?,
+                None => OpenFile::new(&table, &data_file, read).await?,
             };
             Ok::<_, Error>((open.clone(), look(open).await?))
         });
@@ -193,7 +209,7 @@ impl KeySearch {
         if let Some(open) = self.known(file) {
             return Ok(open);
         }
-        let open = OpenFile::new(&self.table, &self.files[file]).await?;
+        let open = OpenFile::new(&self.table, &self.files[file], Arc::clone(&self.read)).await?;
         self.keep(file, open.clone());
         Ok(open)
     }

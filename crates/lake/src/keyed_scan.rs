@@ -32,12 +32,18 @@ pub struct KeyedProvider {
     table: Table,
     scan: Arc<dyn TableProvider>,
     rows: Arc<AtomicU64>,
+    bytes: Arc<AtomicU64>,
 }
 
 impl KeyedProvider {
     /// Rows that were looked up so far, beside those of ordinary scans.
     pub fn rows_looked_up(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of files that were fetched for them.
+    pub fn bytes_looked_up(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -47,7 +53,7 @@ impl Table {
     /// # Errors
     /// As [`Self::provider`].
     pub async fn keyed_provider(&self) -> crate::Result<Arc<KeyedProvider>> {
-        Ok(Arc::new(KeyedProvider { table: self.clone(), scan: self.provider().await?, rows: Arc::default() }))
+        Ok(Arc::new(KeyedProvider { table: self.clone(), scan: self.provider().await?, rows: Arc::default(), bytes: Arc::default() }))
     }
 }
 
@@ -80,7 +86,7 @@ impl TableProvider for KeyedProvider {
         let of_table = self.table.schema();
         let places = schema.fields().iter().map(|field| of_table.index_of(field.name())).collect::<Result<Vec<_>, ArrowError>>()?;
         let partition = LookedUp {
-            search: Arc::new(KeySearch::new(&self.table, files)),
+            search: Arc::new(KeySearch::counting(&self.table, files, Arc::clone(&self.bytes))),
             probe: Arc::new(keys.named(names).map_err(read_files::external)?),
             columns: Arc::new(of_table.project(&places)?),
             schema: Arc::clone(&schema),
@@ -150,8 +156,8 @@ impl Walk {
             Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
         };
         if self.whole {
-            let names: Vec<String> = columns.fields().iter().map(|field| field.name().clone()).collect();
-            return Ok(Some(search.table().read_file(file, Some(&names)).await.map_err(read_files::external)?.map(told).boxed()));
+            let rows = search.whole(number, columns).await.map_err(read_files::external)?;
+            return Ok(Some(rows.map_err(read_files::external).map(told).boxed()));
         }
         let found = search.find_columns([number], probe, columns).await.map_err(read_files::external)?;
         self.whole = found.rows.num_rows() as u64 * SCATTERED > file.live_rows().unwrap_or(u64::MAX);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -28,9 +29,11 @@ struct Inner {
 }
 
 impl OpenFile {
+    /// `read` counts the bytes fetched.
+    ///
     /// # Errors
     /// [`crate::Error::Log`] when the log names a file that is not there; store errors.
-    pub(crate) async fn new(table: &Table, file: &DataFile) -> Result<Self> {
+    pub(crate) async fn new(table: &Table, file: &DataFile, read: Arc<AtomicU64>) -> Result<Self> {
         let scan = FileScan {
             log: table.log().clone(),
             path: file.path.clone(),
@@ -38,6 +41,7 @@ impl OpenFile {
             rows: Rows::All,
             schema: table.schema(),
             partition_values: file.partition_values.clone(),
+            read,
         };
         let metadata = scan.metadata(PageIndexPolicy::Optional).await?;
         let deleted = match &file.deletion_vector {

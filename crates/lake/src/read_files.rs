@@ -30,7 +30,15 @@ async fn scan(log: Log, file: DataFile, schema: SchemaRef) -> Result<FileScan> {
         Some(vector) => Rows::Except(deletion_vector::rows(&log, vector).await?),
         None => Rows::All,
     };
-    Ok(FileScan { log, path: file.path, size: Some(file.size), rows, schema, partition_values: file.partition_values })
+    Ok(FileScan {
+        log,
+        path: file.path,
+        size: Some(file.size),
+        rows,
+        schema,
+        partition_values: file.partition_values,
+        read: Arc::default(),
+    })
 }
 
 /// An error of ours on its way through a stream of the query engine; [`Error`]'s conversion takes it out again.

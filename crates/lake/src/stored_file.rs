@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::TryFutureExt;
@@ -26,6 +27,8 @@ pub(crate) struct StoredFile {
     pub size: Option<u64>,
     /// Where single ranges are kept: outside of footers, Bloom filters alone are asked for one by one.
     pub kept: Option<Arc<Kept>>,
+    /// Bytes that were fetched.
+    pub read: Arc<AtomicU64>,
 }
 
 impl StoredFile {
@@ -34,6 +37,7 @@ impl StoredFile {
             return Ok(known);
         }
         let bytes = self.store.get_range(&self.place, range.clone()).await?;
+        self.read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if let Some(kept) = &self.kept {
             kept.keep_range(&self.place, &range, &bytes);
         }
@@ -47,6 +51,7 @@ impl AsyncFileReader for StoredFile {
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
+        self.read.fetch_add(ranges.iter().map(|range| range.end - range.start).sum(), Ordering::Relaxed);
         async move { self.store.get_ranges(&self.place, &ranges).await }.map_err(ParquetError::from).boxed()
     }
 
@@ -63,7 +68,8 @@ impl AsyncFileReader for StoredFile {
                     .with_column_index_policy(options.column_index_policy())
                     .with_offset_index_policy(options.offset_index_policy());
             }
-            let mut unkept = Self { store: Arc::clone(&self.store), place: self.place.clone(), size: Some(size), kept: None };
+            let (store, place, read) = (Arc::clone(&self.store), self.place.clone(), Arc::clone(&self.read));
+            let mut unkept = Self { store, place, size: Some(size), kept: None, read };
             Ok(Arc::new(reader.load_and_finish(&mut unkept, size).await?))
         }
         .boxed()

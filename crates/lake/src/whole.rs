@@ -111,6 +111,7 @@ impl<'a> After<'a> {
             rows,
             schema: Arc::clone(&schema),
             partition_values: partition_values.clone(),
+            read: Arc::default(),
         };
         let removed: HashSet<&str> = commit.removes.iter().map(|file| file.log_path.as_str()).collect();
         let marked: HashMap<&str, &[u64]> =
