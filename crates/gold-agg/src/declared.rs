@@ -1,9 +1,10 @@
 //! The table of a view before its first refresh.
 
 use tributary_lake::Lake;
-use tributary_specs::{GoldSpec, TableSpec};
+use tributary_specs::{GoldSpec, Refresh, TableSpec};
 
-use crate::query::{Input, Joins, own_names, plan_rows};
+use crate::follow::means_of;
+use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::{Error, Options, Result, plan, rules, target};
 
 /// What `setup` creates for a view; none where a table it reads is not there, or has no rows yet and not every column that the
@@ -24,7 +25,16 @@ pub async fn table_spec(lake: &Lake, spec: &GoldSpec, options: &Options) -> Resu
         Err(error) if is_new && error.is_of_unknown_column() => return Ok(None),
         rows => rows?,
     };
-    rules::ask(spec, rows.frame, &own_names(options))?;
+    rules::ask(spec, rows.frame.clone(), &own_names(options))?;
     target::check_columns(spec, &rows.columns)?;
-    Ok(Some(target::table_spec(spec, plan::declared_columns(&spec.schema, &rows.columns))))
+    let follows = is_new_and_follows(lake, spec, &rows, &inputs).await?;
+    Ok(Some(target::table_spec(spec, plan::declared_columns(&spec.schema, &rows.columns), follows)))
+}
+
+/// A table that is there stays as it was made.
+async fn is_new_and_follows(lake: &Lake, spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<bool> {
+    if spec.refresh == Refresh::Full || lake.table(&spec.table).await.map_err(Error::lake("opening", &spec.table))?.is_some() {
+        return Ok(false);
+    }
+    Ok(means_of(spec, rows, inputs, &(0..inputs.len()).collect())?.is_ok())
 }

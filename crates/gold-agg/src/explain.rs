@@ -3,8 +3,8 @@
 use tributary_lake::{DataFile, Lake, Table};
 use tributary_specs::{GoldSpec, TableName};
 
-use crate::follow::why_not;
-use crate::plan::{self, InputState};
+use crate::follow::{Places, means_of};
+use crate::plan::{self, Decision, InputState};
 use crate::query::{Input, Joins, plan_rows};
 use crate::run::Run;
 use crate::{Error, Options, Result};
@@ -43,6 +43,8 @@ pub struct Explained {
     pub reason: String,
     /// The single reason why it does not follow its inputs; none where it does.
     pub in_full_for: Option<String>,
+    /// What a view that follows is brought up to date by: `signed deltas`, or `changed groups` with the reason why not by the former.
+    pub means: Option<String>,
     /// Rows of the view now, where its log tells.
     pub rows: Option<u64>,
     /// What it reads, input by input.
@@ -85,19 +87,27 @@ pub async fn explain(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<
     let (states, decision) = run.decide(there.as_ref(), &tables).await?;
     let inputs = Input::open_all(&tables).await?;
     let rows = plan_rows(lake, spec, there.as_ref(), &inputs, options, Joins::Hash).await?;
-    let by_query = why_not(spec, &rows, &inputs)?;
+    let moved: Places = match &decision {
+        Decision::Follow(_) => (0..states.len()).filter(|at| states[*at].rows_changed).collect(),
+        Decision::Nothing(_) | Decision::Make(_) | Decision::Refresh(_) => (0..states.len()).collect(),
+    };
+    let (means, by_query) = match means_of(spec, &rows, &inputs, &moved)? {
+        Ok(means) => (Some(means), None),
+        Err(reason) => (None, Some(reason)),
+    };
     let mut costs = Vec::new();
     for (input, state) in inputs.iter().zip(&states) {
         costs.push(cost(&input.table, state).await?);
     }
     let lost = costs.iter().find_map(|(_, lost)| lost.clone());
+    let means = means.filter(|_| lost.is_none());
     let (mode, reason, in_full_for) = plan::mode(spec.refresh, decision, by_query.or(lost));
     let files = match &there {
         Some(table) => table.files().await.map_err(Error::lake("reading", &spec.table))?,
         None => Vec::new(),
     };
     let rows = files.iter().map(DataFile::live_rows).sum();
-    Ok(Some(Explained { mode, reason, in_full_for, rows, inputs: costs.into_iter().map(|(cost, _)| cost).collect() }))
+    Ok(Some(Explained { mode, reason, in_full_for, means, rows, inputs: costs.into_iter().map(|(cost, _)| cost).collect() }))
 }
 
 /// What a refresh would read of an input, and why its changes cannot be read.

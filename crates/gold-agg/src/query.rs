@@ -56,6 +56,11 @@ impl Input {
         self.keyed.rows_looked_up()
     }
 
+    /// Bytes that were fetched for them.
+    pub fn bytes_looked_up(&self) -> u64 {
+        self.keyed.bytes_looked_up()
+    }
+
     /// As the engine reads it.
     pub fn provider(&self) -> &Arc<dyn TableProvider> {
         &self.provider

@@ -27,10 +27,12 @@ impl Scanned {
         plan.children().into_iter().for_each(|child| self.take_in(lake, inputs, child.as_ref()));
     }
 
-    /// Takes in the rows that were looked up by their keys.
+    /// Takes in what was looked up by keys.
     pub fn take_in_lookups(&mut self, inputs: &[Input]) {
         for (at, input) in inputs.iter().enumerate() {
-            self.0.entry(at).or_default().0 += input.rows_looked_up();
+            let (rows_read, bytes_read) = self.0.entry(at).or_default();
+            *rows_read += input.rows_looked_up();
+            *bytes_read += input.bytes_looked_up();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The table of a view.
 
-use tributary_lake::{Lake, Table, TableLayout};
+use tributary_lake::{DELETION_VECTORS_ON, Lake, Table, TableLayout};
 use tributary_specs::{Column, GoldSpec, TableSpec, check_declared};
 
 use crate::{Error, Result, plan};
@@ -28,12 +28,19 @@ pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
 
 /// The table there, or a new one without rows.
 ///
-/// `anew`: its columns become those of the result, and it lies as it is declared.
-pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, result: &[Column], anew: bool) -> Result<Target> {
+/// `follows`: rows of it will be replaced one by one; `anew`: its columns become those of the result, and it lies as it is declared.
+pub(crate) async fn prepare(
+    lake: &Lake,
+    spec: &GoldSpec,
+    there: Option<Table>,
+    result: &[Column],
+    follows: bool,
+    anew: bool,
+) -> Result<Target> {
     let wanted = plan::declared_columns(&spec.schema, result);
     let table = match there {
         Some(table) => table,
-        None => create(lake, spec, wanted.clone()).await?,
+        None => create(lake, spec, wanted.clone(), follows).await?,
     };
     if anew {
         let changes_columns = table.columns() != wanted;
@@ -47,17 +54,22 @@ pub(crate) async fn prepare(lake: &Lake, spec: &GoldSpec, there: Option<Table>, 
     Ok(Target { table, columns, changes_columns, lies: None })
 }
 
-/// What is created.
-pub(crate) fn table_spec(spec: &GoldSpec, columns: Vec<Column>) -> TableSpec {
+/// What is created. Rows of a view that follows its inputs are marked as they go, unless the declaration forbids it.
+pub(crate) fn table_spec(spec: &GoldSpec, columns: Vec<Column>, follows: bool) -> TableSpec {
+    let mut properties = spec.properties.clone();
+    if follows {
+        properties.entry(DELETION_VECTORS_ON.to_owned()).or_insert_with(|| "true".to_owned());
+    }
     TableSpec {
         partition_by: spec.partition_by.clone(),
         cluster_by: spec.cluster_by.clone(),
         comment: spec.comment.clone(),
-        properties: spec.properties.clone(),
+        properties,
+        row_changes: follows,
         ..TableSpec::new(spec.table.clone(), columns)
     }
 }
 
-async fn create(lake: &Lake, spec: &GoldSpec, columns: Vec<Column>) -> Result<Table> {
-    lake.create(&table_spec(spec, columns)).await.map_err(Error::lake("creating", &spec.table))
+async fn create(lake: &Lake, spec: &GoldSpec, columns: Vec<Column>, follows: bool) -> Result<Table> {
+    lake.create(&table_spec(spec, columns, follows)).await.map_err(Error::lake("creating", &spec.table))
 }

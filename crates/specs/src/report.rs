@@ -67,6 +67,10 @@ pub struct DatasetReport {
     pub mode: String,
     /// Why this mode, or why nothing was done.
     pub reason: String,
+    /// What a view that followed its inputs was brought up to date by: `signed deltas`, or `changed groups` with the reason why not by
+    /// the former; empty for all else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub means: String,
     /// What was read of each table that a view is over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputRead>,

@@ -25,13 +25,13 @@ use tributary_lake::arrow::compute::concat_batches;
 use tributary_lake::datafusion::common::{DFSchema, JoinType};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
-use tributary_lake::datafusion::logical_expr::{Distinct, Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, Union};
+use tributary_lake::datafusion::logical_expr::{Distinct, Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, TableScan, Union};
 use tributary_lake::datafusion::physical_plan::execute_stream;
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{Keys, Lake};
 
 use super::naming::can_name_rows;
-use super::rows::{Gathered, column, count, gather, named, plan_of, untold};
+use super::rows::{Changed, Gathered, column, count, gather, named, plan_of, untold};
 use super::shape::{Conditions, Moved, referenced, shape_of, told_conditions};
 use super::{Stop, too_much};
 use crate::scanned::Scanned;
@@ -41,7 +41,7 @@ pub(crate) struct Changes<'a> {
     pub state: &'a SessionState,
     pub moved: Moved<'a>,
     /// Changed rows of inputs, by place among them.
-    pub of_inputs: &'a BTreeMap<usize, Vec<RecordBatch>>,
+    pub of_inputs: &'a BTreeMap<usize, Changed>,
     /// Rows in memory of one step, in bytes, at most.
     pub bytes_max: usize,
     pub lake: &'a Lake,
@@ -83,12 +83,8 @@ impl Changes<'_> {
             match plan {
                 LogicalPlan::TableScan(scan) => {
                     let changed = self.moved.input_of(scan).and_then(|input| self.of_inputs.get(&input));
-                    let Some(changed) = changed.filter(|changed| count(changed) > 0) else { return Ok(None) };
-                    let batches = match &scan.projection {
-                        Some(places) => changed.iter().map(|batch| batch.project(places)).collect::<Result<Vec<_>, _>>()?,
-                        None => changed.clone(),
-                    };
-                    Ok(Some(plan_of(plan.schema(), &batches)?))
+                    let changed: Vec<RecordBatch> = changed.iter().flat_map(|changed| changed.all()).cloned().collect();
+                    of_scan(scan, plan.schema(), &changed)
                 }
                 LogicalPlan::SubqueryAlias(alias) => {
                     let Some(changed) = self.of(&alias.input).await? else { return Ok(None) };
@@ -148,7 +144,7 @@ impl Changes<'_> {
         self.kept(plan.schema(), &rows)
     }
 
-    fn kept(&self, schema: &DFSchema, rows: &[RecordBatch]) -> Result<Option<LogicalPlan>, Stop> {
+    pub(super) fn kept(&self, schema: &DFSchema, rows: &[RecordBatch]) -> Result<Option<LogicalPlan>, Stop> {
         if rows.iter().map(RecordBatch::get_array_memory_size).sum::<usize>() > self.bytes_max {
             return Err(too_much());
         }
@@ -166,7 +162,12 @@ impl Changes<'_> {
         let shapes = [shape_of(&join.left, &self.moved), shape_of(&join.right, &self.moved)];
         let [left_shape, right_shape] = shapes.map(|shape| shape.map_err(Stop::Full));
         let conditions = told_conditions(join, &left_shape?, &right_shape?).map_err(Stop::Full)?;
-        let (left, right) = (self.of_side(&join.left).await?, self.of_side(&join.right).await?);
+        let (mut left, right) = (self.of_side(&join.left).await?, self.of_side(&join.right).await?);
+        if join.null_aware
+            && let (Some(right), [(of_left, of_right)]) = (&right, join.on.as_slice())
+        {
+            left = self.with_nulls(join, left, of_left, right, of_right).await?;
+        }
         let mut met = Vec::new();
         if let Some(left) = &left {
             let all = self.narrowed(&join.right, left, &conditions, false).await?;
@@ -206,6 +207,31 @@ impl Changes<'_> {
         self.kept(plan.schema(), &rows)
     }
 
+    /// The changed rows of the side that `NOT IN` keeps, and those of its rows that are null there: they stay out unless the subquery
+    /// has no rows, which a changed row of it may decide.
+    ///
+    /// # Errors
+    /// [`Stop::Full`] where a null came to the subquery or went from it: no row is there as long as it has one.
+    async fn with_nulls(
+        &self,
+        join: &Join,
+        left: Option<LogicalPlan>,
+        of_left: &Expr,
+        right: &LogicalPlan,
+        of_right: &Expr,
+    ) -> Result<Option<LogicalPlan>, Stop> {
+        let nulls = LogicalPlan::Filter(Filter::try_new(of_right.clone().is_null(), Arc::new(right.clone()))?);
+        if count(&self.collect(nulls).await?) > 0 {
+            return Err(Stop::Full("a null came to the subquery of NOT IN, or went from it".to_owned()));
+        }
+        let is_null = LogicalPlan::Filter(Filter::try_new(of_left.clone().is_null(), Arc::clone(&join.left))?);
+        let mut rows = self.collect(LogicalPlan::Distinct(Distinct::All(Arc::new(is_null)))).await?;
+        if let Some(left) = left {
+            rows.extend(self.collect(left).await?);
+        }
+        self.kept(join.left.schema(), &rows)
+    }
+
     /// Rows of one side without their partner: the columns at `places` of rows with the columns of `of`, as the columns of `schema`
     /// from `at` on, the others null; each once.
     async fn alone(
@@ -241,7 +267,7 @@ impl Changes<'_> {
     }
 
     /// All rows of a side that may meet the changed rows of the other.
-    async fn narrowed(
+    pub(super) async fn narrowed(
         &self,
         side: &LogicalPlan,
         changed: &LogicalPlan,
@@ -269,6 +295,18 @@ impl Changes<'_> {
         let all = concat_batches(rows.first().map_or(&schema, |batch| batch.schema_ref()), &rows)?;
         Ok(Keys::new(expressions.iter().map(|(_, name)| name.clone()).collect(), all.columns().to_vec())?)
     }
+}
+
+/// Rows of an input as a scan of it gives them; none where there are none.
+pub(super) fn of_scan(scan: &TableScan, schema: &DFSchema, rows: &[RecordBatch]) -> Result<Option<LogicalPlan>, Stop> {
+    if count(rows) == 0 {
+        return Ok(None);
+    }
+    let projected: Vec<RecordBatch> = match &scan.projection {
+        Some(places) => rows.iter().map(|batch| batch.project(places)).collect::<Result<_, _>>()?,
+        None => rows.to_vec(),
+    };
+    Ok(Some(plan_of(schema, &projected)?))
 }
 
 /// Which sides of a join have rows of their own in its result.

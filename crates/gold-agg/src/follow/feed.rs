@@ -4,14 +4,14 @@ use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::datafusion::catalog::TableProvider;
 use tributary_specs::Column;
 
-use super::rows::{Gathered, count, gather, netted};
+use super::rows::{Changed, Gathered, count, gather, netted};
 use super::{Stop, too_much};
 use crate::query::Input;
 
 /// Changed rows of an input.
 pub(crate) struct Feed {
-    /// In the columns of the input, each as often as its count differs.
-    pub rows: Vec<RecordBatch>,
+    /// In the columns of the input.
+    pub rows: Changed,
     /// Rows of the change feed that were read.
     pub read: u64,
 }
@@ -33,8 +33,9 @@ pub(crate) async fn read(input: &Input, behind: u64, bytes_max: usize) -> Result
         return Err(too_much());
     };
     let width = table.schema().fields().len();
-    let rows = netted(&changes, width)?.iter().map(|batch| as_input(input, batch)).collect::<Result<_, Stop>>()?;
-    Ok(Feed { rows, read: count(&changes) as u64 })
+    let Changed { came, gone } = netted(&changes, width)?;
+    let of_input = |rows: Vec<RecordBatch>| rows.iter().map(|batch| as_input(input, batch)).collect::<Result<Vec<_>, Stop>>();
+    Ok(Feed { rows: Changed { came: of_input(came)?, gone: of_input(gone)? }, read: count(&changes) as u64 })
 }
 
 /// The columns of a batch in the order of the engine's table.

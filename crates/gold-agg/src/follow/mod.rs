@@ -21,12 +21,14 @@
 mod audit;
 mod changed;
 mod feed;
+mod means;
 mod naming;
 mod normal;
 mod replace;
 mod rows;
 mod run;
 mod shape;
+mod signed;
 
 use tributary_fault::{Fault, FaultClass};
 use tributary_lake::arrow::error::ArrowError;
@@ -37,7 +39,8 @@ use tributary_specs::TableName;
 use crate::{Error, Result};
 
 pub use audit::Audit;
-pub(crate) use run::{Followed, Follower, why_not};
+pub(crate) use run::{Followed, Follower, means_of};
+pub(crate) use shape::Places;
 
 /// Why a view did not follow.
 #[derive(Debug)]

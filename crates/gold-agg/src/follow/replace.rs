@@ -45,9 +45,14 @@ pub(crate) fn columns_by_name(batch: &RecordBatch, names: &[String]) -> Result<V
     names.iter().map(|name| Ok(ArrayRef::clone(batch.column(schema.index_of(name)?)))).collect()
 }
 
-/// What differs between rows in these columns; `naming` are some of them.
+/// What differs between rows in these columns; `naming` are some of them, and where there are none, all rows have one name.
 pub(crate) fn difference(old: &RecordBatch, new: &RecordBatch, columns: &[String], naming: &[String]) -> Result<Difference, ArrowError> {
     let (mut gone, mut come) = left_over(&columns_by_name(old, columns)?, &columns_by_name(new, columns)?)?;
+    if naming.is_empty() {
+        let updated: Vec<(u32, u32)> = gone.iter().copied().zip(come.iter().copied()).collect();
+        let (gone, come) = (gone.split_off(updated.len()), come.split_off(updated.len()));
+        return Ok(Difference { updated, inserted: come, deleted: gone });
+    }
     let (old_names, new_names) = (columns_by_name(old, naming)?, columns_by_name(new, naming)?);
     let Some(converter) = converter(&old_names) else {
         return Ok(Difference { updated: Vec::new(), inserted: come, deleted: gone });
@@ -113,5 +118,7 @@ mod tests {
             Difference { updated: vec![(0, 0)], inserted: vec![1], deleted: vec![1] }
         );
         assert_eq!(between(&[(1, 1), (1, 2), (1, 3)], &[(1, 2), (1, 4)]).updated.len(), 1);
+        let nameless = difference(&rows(&[(1, 1)]), &rows(&[(2, 5)]), &["key".to_owned(), "n".to_owned()], &[]).unwrap();
+        assert_eq!(nameless, Difference { updated: vec![(0, 0)], ..Difference::default() });
     }
 }

@@ -101,6 +101,22 @@ pub(crate) fn converter(columns: &[ArrayRef]) -> Option<RowConverter> {
     RowConverter::supports_fields(&fields).then(|| RowConverter::new(fields).ok()).flatten()
 }
 
+/// Rows of an input that differ between two versions, each as often as its count differs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Changed {
+    /// There are more of them than there were.
+    pub came: Vec<RecordBatch>,
+    /// There are fewer.
+    pub gone: Vec<RecordBatch>,
+}
+
+impl Changed {
+    /// Both, whichever way they differ.
+    pub fn all(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.came.iter().chain(&self.gone)
+    }
+}
+
 /// How often a row came more than it went, and where it is: number of the batch, row in it.
 #[derive(Default)]
 struct Net {
@@ -108,35 +124,46 @@ struct Net {
     places: Vec<(usize, u32)>,
 }
 
+fn comes(word: &str) -> bool {
+    matches!(word, "insert" | "update_postimage")
+}
+
 /// Changes of the feed (columns of the table, then the change's word) brought together: rows that went and came back are no change.
-/// Each row that stays is there once for each time more that it came or went.
-pub(crate) fn netted(batches: &[RecordBatch], width: usize) -> Result<Vec<RecordBatch>, ArrowError> {
-    let rows_of = |batch: &RecordBatch| batch.project(&(0..width).collect::<Vec<_>>());
-    let Some(converter) = batches.first().and_then(|batch| converter(&batch.columns()[..width])) else {
-        return batches.iter().map(rows_of).collect();
-    };
+pub(crate) fn netted(batches: &[RecordBatch], width: usize) -> Result<Changed, ArrowError> {
+    let Some(first) = batches.first() else { return Ok(Changed::default()) };
+    let converter = converter(&first.columns()[..width]);
+    // rows that have no such form are no change to each other: what came and went again is in both
+    let mut sides = [vec![Vec::new(); batches.len()], vec![Vec::new(); batches.len()]];
     let mut net: HashMap<Box<[u8]>, Net> = HashMap::new();
     for (number, batch) in batches.iter().enumerate() {
         let words: &StringArray = batch.column(width).as_string();
+        let Some(converter) = &converter else {
+            (0..batch.num_rows()).for_each(|at| sides[usize::from(!comes(words.value(at)))][number].push(at as u32));
+            continue;
+        };
         let encoded = converter.convert_columns(&batch.columns()[..width])?;
         for (at, row) in encoded.iter().enumerate() {
-            let came = matches!(words.value(at), "insert" | "update_postimage");
             let net = net.entry(row.as_ref().into()).or_default();
-            net.times += if came { 1 } else { -1 };
+            net.times += if comes(words.value(at)) { 1 } else { -1 };
             net.places.push((number, at as u32));
         }
     }
-    let mut kept: Vec<Vec<u32>> = vec![Vec::new(); batches.len()];
     for Net { times, places } in net.into_values() {
         let left = usize::try_from(times.unsigned_abs()).unwrap_or(usize::MAX);
-        places.into_iter().take(left).for_each(|(number, at)| kept[number].push(at));
+        places.into_iter().take(left).for_each(|(number, at)| sides[usize::from(times < 0)][number].push(at));
     }
-    let mut changed = Vec::new();
-    for (batch, mut at) in batches.iter().zip(kept).filter(|(_, at)| !at.is_empty()) {
+    let [came, gone] = sides.map(|side| taken(batches, width, side));
+    Ok(Changed { came: came?, gone: gone? })
+}
+
+/// The rows at these places of each batch, in their order.
+fn taken(batches: &[RecordBatch], width: usize, places: Vec<Vec<u32>>) -> Result<Vec<RecordBatch>, ArrowError> {
+    let mut taken = Vec::new();
+    for (batch, mut at) in batches.iter().zip(places).filter(|(_, at)| !at.is_empty()) {
         at.sort_unstable();
-        changed.push(take_record_batch(&rows_of(batch)?, &UInt32Array::from(at))?);
+        taken.push(take_record_batch(&batch.project(&(0..width).collect::<Vec<_>>())?, &UInt32Array::from(at))?);
     }
-    Ok(changed)
+    Ok(taken)
 }
 
 /// How many different rows the columns at these places have.
@@ -164,9 +191,9 @@ mod tests {
         RecordBatch::try_from_iter([("id", ids), ("_change_type", words)]).unwrap()
     }
 
-    fn ids(batches: &[RecordBatch]) -> Vec<i64> {
+    fn ids<'a>(batches: impl IntoIterator<Item = &'a RecordBatch>) -> Vec<i64> {
         let of = |batch: &RecordBatch| batch.column(0).as_primitive::<tributary_lake::arrow::datatypes::Int64Type>().values().to_vec();
-        let mut ids: Vec<i64> = batches.iter().flat_map(of).collect();
+        let mut ids: Vec<i64> = batches.into_iter().flat_map(of).collect();
         ids.sort_unstable();
         ids
     }
@@ -175,8 +202,9 @@ mod tests {
     fn what_went_and_came_back_is_no_change_and_the_rest_is_told_as_often_as_it_counts() {
         let first = changes(&[(1, "insert"), (2, "delete"), (3, "update_preimage"), (4, "update_postimage")]);
         let second = changes(&[(1, "delete"), (2, "insert"), (2, "insert"), (5, "delete"), (5, "delete")]);
-        assert_eq!(ids(&netted(&[first, second], 1).unwrap()), [2, 3, 4, 5, 5]);
-        assert!(netted(&[], 1).unwrap().is_empty());
+        let changed = netted(&[first, second], 1).unwrap();
+        assert_eq!((ids(&changed.came), ids(&changed.gone), ids(changed.all())), (vec![2, 4], vec![3, 5, 5], vec![2, 3, 4, 5, 5]));
+        assert_eq!(netted(&[], 1).unwrap().all().count(), 0);
     }
 
     #[test]

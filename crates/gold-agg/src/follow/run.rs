@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
 use tributary_lake::arrow::compute::{cast, concat_batches, take_record_batch};
-use tributary_lake::arrow::datatypes::{Field, Schema};
+use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::{Filter, LogicalPlan};
@@ -14,10 +14,12 @@ use tributary_lake::{ChangeFile, Found, KeyProbe, KeySearch, Keys, Lake, Table, 
 use tributary_specs::GoldSpec;
 
 use super::changed::Changes;
-use super::naming::{most_telling, naming_columns};
+use super::means::{Means, SIGNED_DELTAS, changed_groups};
+use super::naming::most_telling;
 use super::replace::{Difference, difference};
-use super::rows::{column, count};
+use super::rows::{Changed, column, count};
 use super::shape::{Moved, Places};
+use super::signed::Signed;
 use super::{Stop, feed, normal, too_much};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
@@ -50,6 +52,14 @@ pub(super) struct Naming {
     pub places: Vec<usize>,
 }
 
+/// Rows of the view that may differ, as they are and as they are to be.
+pub(super) struct Replaced {
+    /// Columns that tell which new row is in whose place; none where there is one row.
+    pub names: Vec<String>,
+    pub old: Found,
+    pub new: Vec<RecordBatch>,
+}
+
 /// What a commit is made of.
 #[derive(Default)]
 pub(crate) struct Followed {
@@ -62,6 +72,10 @@ pub(crate) struct Followed {
     pub rows_in: u64,
     pub rows_out: u64,
     pub tally: Tally,
+    /// How it was told what differs.
+    pub means: String,
+    /// Groups that signed deltas brought up to date, and groups that were computed again beside them.
+    pub deltas: Option<(u64, u64)>,
     /// Rows of change feeds read, by place among the inputs.
     pub changes_read: BTreeMap<usize, u64>,
     /// What else was read of the inputs.
@@ -85,7 +99,7 @@ impl Follower<'_> {
         let (state, query) = rows.frame.into_parts();
         let query = normal::normal(&state, query)?;
         let of_moved = || Moved { inputs: self.inputs, moved: &moved };
-        let candidates = naming_columns(&query, &of_moved()).map_err(Stop::Full)?;
+        let means = Means::of(&query, &of_moved()).map_err(Stop::Full)?;
 
         let mut followed = Followed::default();
         let mut of_inputs = BTreeMap::new();
@@ -97,21 +111,51 @@ impl Follower<'_> {
             of_inputs.insert(*at, feed.rows);
         }
         let changes = self.changes(&state, of_moved(), &of_inputs);
-        if let Some(naming) = self.naming_values(&changes, &query, &candidates).await? {
-            let new = self.new_rows(&changes, &query, &naming, &mut followed).await?;
-            self.write(&naming.keys, new, &mut followed).await?;
+        let search = KeySearch::new(self.view, self.view.files().await?);
+        if let Some(replaced) = self.replaced(&changes, &query, means, &search, &mut followed).await? {
+            self.write(&search, replaced, &mut followed).await?;
         }
         followed.scanned = changes.scanned.into_inner().unwrap_or_else(PoisonError::into_inner);
         followed.scanned.take_in_lookups(self.inputs);
         Ok(followed)
     }
 
-    pub(super) fn changes<'b>(
-        &'b self,
-        state: &'b SessionState,
-        moved: Moved<'b>,
-        of_inputs: &'b BTreeMap<usize, Vec<RecordBatch>>,
-    ) -> Changes<'b> {
+    /// The rows that may differ, as they are and as they are to be, told by the first means that tells them.
+    async fn replaced(
+        &self,
+        changes: &Changes<'_>,
+        query: &LogicalPlan,
+        means: Means,
+        search: &KeySearch,
+        followed: &mut Followed,
+    ) -> Result<Option<Replaced>, Stop> {
+        let Means { signed, naming } = means;
+        // a group whose row a rule left out has rows all the same
+        let heeding_rules = |mut signed: Signed| {
+            signed.totals.all_groups &= self.spec.expectations.is_empty();
+            signed
+        };
+        let why = match signed.map(heeding_rules) {
+            Ok(signed) => match self.by_deltas(changes, query, &signed, search, followed).await {
+                Err(Stop::Full(why)) => why,
+                replaced => {
+                    followed.means = SIGNED_DELTAS.to_owned();
+                    return replaced;
+                }
+            },
+            Err(why) => why,
+        };
+        let candidates = naming.map_err(Stop::Full)?;
+        (followed.rows_in, followed.rows_out, followed.tally, followed.deltas) = (0, 0, Tally::default(), None);
+        followed.means = changed_groups(&why);
+        let Some(naming) = self.naming_values(changes, query, &candidates).await? else { return Ok(None) };
+        let new = self.new_rows(changes, query, &naming, followed).await?;
+        let probe: Arc<dyn KeyProbe> = Arc::new(naming.keys.clone());
+        let old = self.found(search, &probe).await?;
+        Ok(Some(Replaced { names: naming.keys.set().names().to_vec(), old, new }))
+    }
+
+    pub(super) fn changes<'b>(&'b self, state: &'b SessionState, moved: Moved<'b>, of_inputs: &'b BTreeMap<usize, Changed>) -> Changes<'b> {
         Changes { state, moved, of_inputs, bytes_max: self.bytes_max(), lake: self.lake, scanned: Mutex::default() }
     }
 
@@ -144,9 +188,19 @@ impl Follower<'_> {
     ) -> Result<Vec<RecordBatch>, Stop> {
         let expressions: Vec<_> = naming.places.iter().map(|place| column(query.schema(), *place)).collect();
         let held = LogicalPlan::Filter(Filter::try_new(naming.keys.condition(&expressions)?, Arc::new(query.clone()))?);
-        let frame = rules::ask(self.spec, DataFrame::new(changes.state.clone(), held), &own_names(self.options))?;
+        self.kept_rows(changes, held, followed).await
+    }
+
+    /// The rows of a plan of the query that the rules keep.
+    pub(super) async fn kept_rows(
+        &self,
+        changes: &Changes<'_>,
+        plan: LogicalPlan,
+        followed: &mut Followed,
+    ) -> Result<Vec<RecordBatch>, Stop> {
+        let frame = rules::ask(self.spec, DataFrame::new(changes.state.clone(), plan), &own_names(self.options))?;
         let batches = changes.collect_frame(frame).await?;
-        followed.rows_in = count(&batches) as u64;
+        followed.rows_in += count(&batches) as u64;
         let mut kept = Vec::new();
         for batch in batches {
             kept.push(match self.spec.expectations.is_empty() {
@@ -154,21 +208,19 @@ impl Follower<'_> {
                 false => rules::sift(&self.spec.expectations, rules::key_columns(self.spec), &batch, &mut followed.tally)?.kept,
             });
         }
-        followed.rows_out = count(&kept) as u64;
+        followed.rows_out += count(&kept) as u64;
         Ok(kept)
     }
 
     /// Puts new rows in the place of old ones.
-    async fn write(&self, keys: &Keys, new: Vec<RecordBatch>, followed: &mut Followed) -> Result<(), Stop> {
-        let search = KeySearch::new(self.view, self.view.files().await?);
-        let probe: Arc<dyn KeyProbe> = Arc::new(keys.clone());
-        let old = self.found(&search, &probe).await?;
+    async fn write(&self, search: &KeySearch, replaced: Replaced, followed: &mut Followed) -> Result<(), Stop> {
+        let Replaced { names, old, new } = replaced;
         let new = match new.first() {
             Some(first) => as_view(&old.rows, &concat_batches(&first.schema(), &new)?)?,
             None => RecordBatch::new_empty(old.rows.schema()),
         };
         let columns: Vec<String> = new.schema().fields().iter().map(|field| field.name().clone()).collect();
-        let difference = difference(&old.rows, &new, &columns, keys.set().names())?;
+        let difference = difference(&old.rows, &new, &columns, &names)?;
         followed.updated = difference.updated.len() as u64;
         followed.inserted = difference.inserted.len() as u64;
         followed.deleted = difference.deleted.len() as u64;
@@ -182,7 +234,7 @@ impl Follower<'_> {
             writer.write(&take_record_batch(&new, &UInt32Array::from(come))?).await?;
             followed.files.adds = writer.finish().await?;
         }
-        let taker = Taker { search: &search, over: self.view, vectors: true, options: &options };
+        let taker = Taker { search, over: self.view, vectors: true, options: &options };
         let mut gone: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
         for row in difference.gone() {
             let (file, place) = old.places[row as usize];
@@ -236,22 +288,26 @@ pub(super) fn as_view(view: &RecordBatch, rows: &RecordBatch) -> Result<RecordBa
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
     for (field, column) in rows.schema().fields().iter().zip(rows.columns()) {
         let wanted = view.schema().field_with_name(field.name())?.data_type().clone();
-        columns.push(if *field.data_type() == wanted { ArrayRef::clone(column) } else { cast(column, &wanted)? });
+        columns.push(as_type(column, &wanted)?);
         fields.push(Field::new(field.name(), wanted, true));
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// Why a view would not follow whichever of its inputs moves; none where it would, as far as its query and declaration tell.
-pub(crate) fn why_not(spec: &GoldSpec, rows: &Rows, inputs: &[Input]) -> Result<Option<String>, Error> {
+/// A column in a type.
+pub(super) fn as_type(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == wanted { Ok(ArrayRef::clone(column)) } else { cast(column, wanted) }
+}
+
+/// How a view would follow when these inputs move, or why it would not, as far as its query and declaration tell.
+pub(crate) fn means_of(spec: &GoldSpec, rows: &Rows, inputs: &[Input], moved: &Places) -> Result<Result<String, String>, Error> {
     if let Some(reason) = plan::never_follows(spec, rows.asks_for_time) {
-        return Ok(Some(reason.to_owned()));
+        return Ok(Err(reason.to_owned()));
     }
     let (state, query) = rows.frame.clone().into_parts();
     let query = match normal::normal(&state, query) {
         Ok(query) => query,
-        Err(error) => return Stop::from(error).reason(&spec.table).map(Some),
+        Err(error) => return Stop::from(error).reason(&spec.table).map(Err),
     };
-    let moved: Places = (0..inputs.len()).collect();
-    Ok(naming_columns(&query, &Moved { inputs, moved: &moved }).err())
+    Ok(Means::of(&query, &Moved { inputs, moved }).map(|means| means.told()))
 }

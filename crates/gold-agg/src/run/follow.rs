@@ -45,8 +45,9 @@ impl Run<'_> {
         reads: Vec<InputRead>,
         report: &mut DatasetReport,
     ) -> Result<Ended> {
-        let Followed { files: TakenOut { adds, removes, marks }, changes, inserted, updated, deleted, rows_in, rows_out, tally, .. } =
-            followed;
+        let Followed {
+            files: TakenOut { adds, removes, marks }, changes, inserted, updated, deleted, rows_in, rows_out, tally, means, ..
+        } = followed;
         self.ensure_unbroken(&tally)?;
         self.ensure_wanted()?;
         let commit = Commit {
@@ -69,6 +70,7 @@ impl Run<'_> {
             let (version, reason) = (report.version_to, &report.reason);
             tracing::info!(view = %self.spec.table, version, inserted, updated, deleted, %reason, "brought up to date");
             report.mode = "incremental".to_owned();
+            report.means = means;
             report.inputs = reads;
             (report.rows_in, report.rows_out) = (rows_in, rows_out);
             (report.rows_inserted, report.rows_updated, report.rows_deleted) = (inserted, updated, deleted);

@@ -13,7 +13,7 @@ use tributary_specs::{DatasetReport, Refresh};
 
 use super::{Ended, Run, app_id, id_app_id, lost, version_of};
 use crate::definition::{DOMAIN, Definition};
-use crate::follow::why_not;
+use crate::follow::means_of;
 use crate::plan::InputState;
 use crate::quarantine::{Quarantine, Stamp};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
@@ -50,9 +50,9 @@ impl Run<'_> {
         loop {
             let kept = there.as_ref().filter(|_| !self.options.full_refresh);
             let rows = plan_rows(self.lake, self.spec, kept, inputs, self.options, joins).await?;
-            self.ensure_follows(&rows, inputs)?;
+            let follows = self.follows(&rows, inputs)?;
             target::check_columns(self.spec, &rows.columns)?;
-            let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, self.options.full_refresh).await?;
+            let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, follows, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;
             let mut quarantine = Quarantine::open(self.lake, self.spec, rows.columns.clone(), self.stamp(states)).await?;
             match self.write(rows, inputs, &target, &mut quarantine, joins).await {
@@ -203,13 +203,20 @@ impl Run<'_> {
         Ok(ended)
     }
 
-    /// A view that is to follow or stop is not made in full where it could never follow.
-    fn ensure_follows(&self, rows: &Rows, inputs: &[Input]) -> Result<()> {
-        if self.spec.refresh != Refresh::Incremental {
-            return Ok(());
+    /// Whether the view would follow its inputs.
+    ///
+    /// # Errors
+    /// [`Error::IncrementalUnavailable`] where it is to follow or stop, and could never follow.
+    fn follows(&self, rows: &Rows, inputs: &[Input]) -> Result<bool> {
+        if self.spec.refresh == Refresh::Full {
+            return Ok(false);
         }
-        let Some(reason) = why_not(self.spec, rows, inputs)? else { return Ok(()) };
-        Err(Error::IncrementalUnavailable { table: self.spec.table.clone(), reason })
+        match means_of(self.spec, rows, inputs, &(0..inputs.len()).collect())? {
+            Err(reason) if self.spec.refresh == Refresh::Incremental => {
+                Err(Error::IncrementalUnavailable { table: self.spec.table.clone(), reason })
+            }
+            means => Ok(means.is_ok()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use tributary_lake::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use tributary_lake::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use tributary_lake::arrow::compute::take_record_batch;
 use tributary_lake::arrow::datatypes::{DataType, Field, Schema};
 use tributary_lake::{Commit, CommitOutcome, KeySearch, Operation, Reads, TakenOut, Taker, WriterOptions};
@@ -20,11 +20,33 @@ fn worded(rows: &RecordBatch, word: &str) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
+fn without_amounts(rows: &RecordBatch) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    if let Ok(at) = rows.schema().index_of("amount") {
+        columns[at] = Arc::new(Int64Array::from(vec![0; rows.num_rows()]));
+    }
+    Ok(RecordBatch::try_new(rows.schema(), columns)?)
+}
+
+/// What the change feed says of rows that go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// What is true.
+    Each,
+    /// A control: another row in place of the first that goes.
+    Another,
+    /// A control: the rows, but of no amount.
+    NoAmounts,
+}
+
 impl World {
-    /// Takes the rows with these numbers (in file order, those beyond the last left out) and adds rows, in one commit.
-    ///
-    /// `misses`, a control: the change feed tells another row in place of the first one that goes.
+    /// As [`Self::change_told`]; `misses` stands for [`Told::Another`].
     pub async fn change(&self, name: &str, gone: &BTreeSet<usize>, come: &Frame, misses: bool) -> Result<u64> {
+        self.change_told(name, gone, come, if misses { Told::Another } else { Told::Each }).await
+    }
+
+    /// Takes the rows with these numbers (in file order, those beyond the last left out) and adds rows, in one commit.
+    pub async fn change_told(&self, name: &str, gone: &BTreeSet<usize>, come: &Frame, told: Told) -> Result<u64> {
         let table = self.table(name).await?;
         let search = KeySearch::new(&table, table.files().await?);
         let found = search.all(0..search.files().len()).await?;
@@ -48,11 +70,13 @@ impl World {
         let mut changes = Vec::new();
         if !gone.is_empty() {
             let mut feed = table.change_writer();
-            let mut told = gone;
-            if misses {
-                told[0] = (told[0] + 1) % u32::try_from(found.places.len())?;
+            let mut gone = gone;
+            if told == Told::Another {
+                gone[0] = (gone[0] + 1) % u32::try_from(found.places.len())?;
             }
-            feed.write(&worded(&take_record_batch(&found.rows, &UInt32Array::from(told))?, "delete")?).await?;
+            let gone = take_record_batch(&found.rows, &UInt32Array::from(gone))?;
+            let gone = if told == Told::NoAmounts { without_amounts(&gone)? } else { gone };
+            feed.write(&worded(&gone, "delete")?).await?;
             if !come.is_empty() {
                 feed.write(&worded(come.batch(), "insert")?).await?;
             }

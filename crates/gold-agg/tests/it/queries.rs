@@ -59,7 +59,7 @@ fn source(choices: &mut Choices<'_>) -> Source {
         source.names.extend(names);
         source.operators.extend(operators);
     };
-    match choices.of(13) {
+    match choices.of(17) {
         0 | 1 => {}
         2 | 3 => join("JOIN silver.customers c ON o.customer = c.id", &["c.region", "c.tier"], &["inner join"]),
         4 => join("LEFT JOIN silver.customers c ON o.customer = c.id", &["c.region", "c.tier"], &["left join"]),
@@ -70,7 +70,7 @@ fn source(choices: &mut Choices<'_>) -> Source {
             &["c.region", "i.sku"],
             &["inner join", "left join", "three inputs"],
         ),
-        8 => join("JOIN silver.orders p ON o.customer = p.customer AND o.id < p.id", &["p.status", "p.id"], &["self join"]),
+        8 | 15 => join("JOIN silver.orders p ON o.customer = p.customer AND o.id < p.id", &["p.status", "p.id"], &["self join"]),
         9 => {
             source.condition = Some(
                 choices
@@ -82,11 +82,16 @@ fn source(choices: &mut Choices<'_>) -> Source {
             );
             source.operators.push("semi join");
         }
-        10 => {
-            source.condition = Some("NOT EXISTS (SELECT 1 FROM silver.items i WHERE i.order_id = o.id AND i.qty > 1)".to_owned());
-            source.operators.push("anti join");
+        10..=12 => {
+            let (operator, condition) = choices.among(&[
+                ("anti join", "NOT EXISTS (SELECT 1 FROM silver.items i WHERE i.order_id = o.id AND i.qty > 1)"),
+                ("not in", "o.day NOT IN (SELECT c.tier FROM silver.customers c WHERE c.region <> 'north')"),
+                ("mark join", "(o.amount > 2 OR EXISTS (SELECT 1 FROM silver.items i WHERE i.order_id = o.id AND i.qty > 1))"),
+            ]);
+            source.condition = Some(condition.to_owned());
+            source.operators.push(operator);
         }
-        11 => {
+        13 => {
             source.from = "(SELECT id, customer, status, amount, price, day FROM silver.orders UNION ALL \
                            SELECT order_id + 100 AS id, qty AS customer, sku AS status, qty AS amount, CAST(qty AS DOUBLE) AS price, \
                            order_id AS day FROM silver.items) o"
@@ -124,7 +129,7 @@ const WITH: &str = "WITH recent AS (SELECT * FROM silver.orders WHERE day IS NUL
 /// The query that bytes say.
 pub fn query(bytes: &[u8]) -> Query {
     let mut choices = Choices { bytes: bytes.iter() };
-    let shape = choices.of(16);
+    let shape = choices.of(18);
     let source = source(&mut choices);
     let mut operators = source.operators.clone();
     let mut rounded = Vec::new();
@@ -137,7 +142,8 @@ pub fn query(bytes: &[u8]) -> Query {
             let number = choices.among(&source.numbers);
             format!("SELECT {group} AS a, {other} AS b, {number} * 2 + 1 AS n, {} AS m {}", source.numbers[1], source.text())
         }
-        2..=7 => grouped(&mut choices, &source, group, other, &mut operators, &mut rounded),
+        2..=4 => grouped(&mut choices, &source, group, other, &mut operators, &mut rounded),
+        5..=7 => summed(&mut choices, &source, &[group, other], &mut operators, &mut rounded),
         8 => {
             operators.push("distinct");
             format!("SELECT DISTINCT {group} AS a, {other} AS b {}", source.text())
@@ -165,9 +171,9 @@ pub fn query(bytes: &[u8]) -> Query {
             operators.extend(["nested aggregate", "scalar subquery"]);
             format!("SELECT {group} AS a, o.id AS id, (SELECT count(*) FROM silver.items x WHERE x.order_id = o.id) AS n {}", source.text())
         }
-        14 => {
+        14 | 16 | 17 => {
             operators.push("all rows");
-            format!("SELECT count(*) AS n, sum({}) AS total {}", source.numbers[0], source.text())
+            summed(&mut choices, &source, &[], &mut operators, &mut rounded)
         }
         _ => {
             operators.extend(["except", "distinct"]);
@@ -194,8 +200,8 @@ fn grouped(
     operators.push("group by");
     let number = source.numbers[0];
     let mut columns = Vec::new();
-    for at in 0..choices.of(3) + 2 {
-        let (operator, column) = match choices.of(12) {
+    for at in 0..choices.of(3) + 4 {
+        let (operator, column) = match choices.of(14) {
             0 => ("sum", format!("sum({number})")),
             1 => ("count", format!("count({number})")),
             2 => ("min", format!("min({number})")),
@@ -205,7 +211,8 @@ fn grouped(
             6 => ("stddev", format!("stddev({number})")),
             7 => ("variance", format!("var_pop({number})")),
             8 => ("first by order", format!("max_by({number}, {number} * 1000 + coalesce(o.id, 0))")),
-            9 => ("percentile", format!("percentile({number}, 0.5)")),
+            11 => ("last by order", format!("min_by({number}, {number} * 1000 + coalesce(o.id, 0))")),
+            9 | 13 => ("percentile", format!("percentile({number}, 0.5)")),
             10 => ("floating sum", source.float.map_or("sum(1.5)".to_owned(), |float| format!("sum({float})"))),
             _ => ("sum", format!("sum(CASE WHEN {number} > 0 THEN 1 ELSE 0 END)")),
         };
@@ -227,6 +234,62 @@ fn grouped(
         4..=6 => format!("SELECT {group} AS a, {other} AS b, {columns} {} GROUP BY {group}, {other}{having}", source.text()),
         _ => format!("SELECT {columns} {} GROUP BY {group}{having}", source.text()),
     }
+}
+
+/// Groups whose totals are sums, counts and what follows from them, with more or less of what says how many rows are left; without
+/// columns to group by, the one group of all rows.
+fn summed(
+    choices: &mut Choices<'_>,
+    source: &Source,
+    groups: &[&str],
+    operators: &mut Vec<&'static str>,
+    rounded: &mut Vec<String>,
+) -> String {
+    if !groups.is_empty() {
+        operators.push("group by");
+    }
+    let number = source.numbers[0];
+    let mut columns: Vec<String> = Vec::new();
+    let mut column = |operator: &'static str, text: String| {
+        operators.push(operator);
+        columns.push(text);
+    };
+    column("sum", format!("sum({number}) AS total"));
+    if choices.of(4) != 1 {
+        column("count", "count(*) AS n".to_owned());
+    }
+    if choices.of(3) != 1 {
+        column("count", format!("count({number}) AS known"));
+    }
+    for at in 0..choices.of(3) {
+        match choices.of(7) {
+            0 => {
+                rounded.push(format!("mean{at}"));
+                column("avg", format!("avg({number}) AS mean{at}"));
+            }
+            1 => column("min", format!("min({number}) AS least{at}")),
+            2 => column("max", format!("max({}) AS greatest{at}", groups.last().unwrap_or(&"o.day"))),
+            3 => column("sum", format!("sum(CAST({number} AS DECIMAL(12, 2)) / 4) AS quarters{at}")),
+            4 | 6 => column("filtered count", format!("count(*) FILTER (WHERE {number} > 0) AS positive{at}")),
+            _ => column("sum", format!("sum(o.day) * 2 AS twice{at}, sum(o.day) AS days{at}")),
+        }
+    }
+    let having = if choices.of(6) == 1 {
+        operators.push("having");
+        " HAVING sum(o.amount) > 1"
+    } else {
+        ""
+    };
+    let groups = if choices.of(2) == 0 { &groups[..groups.len().min(1)] } else { groups };
+    let names: Vec<String> = groups.iter().enumerate().map(|(at, group)| format!("{group} AS g{at}, ")).collect();
+    let by = if groups.is_empty() { String::new() } else { format!(" GROUP BY {}", groups.join(", ")) };
+    format!("SELECT {}{} {}{by}{having}", names.concat(), columns.join(", "), source.text())
+}
+
+/// A query of groups with sums over orders alone, in which every group can be told by deltas.
+pub fn sums() -> Query {
+    let text = "SELECT customer, sum(amount) AS total, count(*) AS n, count(amount) AS known FROM silver.orders GROUP BY customer";
+    Query { text: text.to_owned(), operators: vec!["group by", "sum", "count"], rounded: Vec::new() }
 }
 
 fn windowed(choices: &mut Choices<'_>, source: &Source, group: &str, operators: &mut Vec<&'static str>) -> String {

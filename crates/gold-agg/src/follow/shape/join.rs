@@ -51,8 +51,11 @@ pub(crate) fn told_conditions(join: &Join, left: &Shape, right: &Shape) -> Resul
 }
 
 pub(super) fn of_join(join: &Join, moved: &Moved<'_>) -> Result<Shape, Reason> {
-    if join.null_aware {
-        return Err("NOT IN looks at every row of its subquery; NOT EXISTS does not".to_owned());
+    if join.null_aware && join.join_type == JoinType::LeftMark {
+        return Err("IN beside OR looks at every row of its subquery; EXISTS does not".to_owned());
+    }
+    if join.null_aware && (join.join_type != JoinType::LeftAnti || join.filter.is_some() || join.on.len() != 1) {
+        return Err("NOT IN compares more than one column with its subquery; NOT EXISTS may".to_owned());
     }
     let (mut left, mut right) = (shape_of(&join.left, moved)?, shape_of(&join.right, moved)?);
     told_conditions(join, &left, &right)?;
@@ -76,7 +79,8 @@ pub(super) fn of_join(join: &Join, moved: &Moved<'_>) -> Result<Shape, Reason> {
     let left_of_right = over(&right.fence, &turned);
     let right_of_left = over(&left.fence, &pairs);
     match join.join_type {
-        JoinType::LeftSemi | JoinType::LeftAnti => {
+        // whether a row is marked is told of no row alone
+        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
             left_of_right.into_iter().for_each(|fence| left.fence_in(fence));
             return Ok(left);
         }
@@ -84,7 +88,7 @@ pub(super) fn of_join(join: &Join, moved: &Moved<'_>) -> Result<Shape, Reason> {
             right_of_left.into_iter().for_each(|fence| right.fence_in(fence));
             return Ok(right);
         }
-        JoinType::LeftMark | JoinType::RightMark => return Err("EXISTS or IN beside OR is not followed".to_owned()),
+        JoinType::RightMark => return Err("EXISTS or IN beside OR is not followed".to_owned()),
         JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => {}
     }
     let (pads_left, pads_right) =

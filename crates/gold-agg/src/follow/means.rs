@@ -1,0 +1,41 @@
+//! How it is told which rows of a view differ, and what they are to be. Pure.
+
+use tributary_lake::datafusion::logical_expr::LogicalPlan;
+
+use super::naming::naming_columns;
+use super::shape::{Moved, Reason};
+use super::signed::{Signed, signed_of};
+
+/// What a view is brought up to date by, in reports: the deltas of its groups' totals.
+pub(super) const SIGNED_DELTAS: &str = "signed deltas";
+
+/// The same of a view whose changed groups are computed again.
+pub(super) fn changed_groups(why: &str) -> String {
+    format!("changed groups, for {why}")
+}
+
+/// The means there are for a query, one of them at least.
+pub(super) struct Means {
+    pub signed: Result<Signed, Reason>,
+    /// Columns that may name changed rows.
+    pub naming: Result<Vec<usize>, Reason>,
+}
+
+impl Means {
+    /// # Errors
+    /// Why there is none.
+    pub fn of(query: &LogicalPlan, moved: &Moved<'_>) -> Result<Self, Reason> {
+        match (signed_of(query, moved), naming_columns(query, moved)) {
+            (Err(_), Err(why)) => Err(why),
+            (signed, naming) => Ok(Self { signed, naming }),
+        }
+    }
+
+    /// For people.
+    pub fn told(&self) -> String {
+        match &self.signed {
+            Ok(_) => SIGNED_DELTAS.to_owned(),
+            Err(why) => changed_groups(why),
+        }
+    }
+}
