@@ -6,7 +6,7 @@ use tributary_config::Loaded;
 
 use crate::bundle::{Given, Opened};
 use crate::failure::{Error, Failure, Outcome};
-use crate::{bundle, opened, start};
+use crate::{bundle, opened, start, typed};
 
 /// Prints the statements that make a table: as it is in the lake, else as the pipeline declares it.
 pub fn ddl(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
@@ -17,6 +17,7 @@ pub fn ddl(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
 
 async fn statements(loaded: &Loaded, given: &Given, name: &str) -> Result<String, Failure> {
     let settings = &loaded.settings;
+    let name = &typed::table(name, settings.catalogue.as_str())?;
     let unknown = || Failure::from(Error::NoDefinition { table: name.to_owned() });
     // a declaration needs no lake
     let lake = match opened::existing_lake(settings) {

@@ -44,6 +44,7 @@ mod source_time;
 mod sql;
 mod start;
 mod test;
+mod typed;
 mod validate;
 
 pub use start::{layer, umbrella};

@@ -12,7 +12,7 @@ use tributary_config::{Loaded, Output};
 use crate::bundle::{Given, Opened};
 use crate::failure::{Error, Failure, Outcome};
 use crate::output::{batch, text, whole};
-use crate::{bundle, opened, output, run, sql, start};
+use crate::{bundle, opened, output, run, sql, start, typed};
 
 /// The schema of every quarantine table.
 const SCHEMA: &str = "quarantine";
@@ -50,6 +50,8 @@ pub fn requeue(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome 
     options.accept_unprotected = given.accepts_unprotected();
     let lake = opened::existing_lake(settings)?;
     let feed = matches.get_one::<String>("feed").map(String::as_str).unwrap_or_default();
+    let feed = typed::table(feed, settings.catalogue.as_str())?;
+    let feed = feed.as_str();
     if let Some(silver) = set_aside_by(&pipeline, feed) {
         return Err(Error::RowsOfRules { table: silver.to_string() }.into());
     }

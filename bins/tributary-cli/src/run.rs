@@ -13,7 +13,7 @@ use crate::metrics::{Observer, Server};
 use crate::next::Places;
 use crate::openlineage::Sinks;
 use crate::run_report::RunOutcome;
-use crate::{bundle, next, opened, plan, progress, signals, start};
+use crate::{bundle, next, opened, plan, progress, signals, start, typed};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
 pub fn run(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
@@ -94,11 +94,12 @@ fn chosen(pipeline: &Pipeline, options: &RunOptions) -> Vec<(String, Layer)> {
 pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Result<RunOptions, Failure> {
     let data = settings.data_root();
     let base_data_path = opened::folder(&data).ok_or_else(|| Error::DataPath { location: data.to_string() })?;
+    let typed = |names: &[String]| typed::tables(names, settings.catalogue.as_str());
     let mode = if settings.stream { Mode::Continuous { every: settings.processing_time } } else { Mode::Drain };
     Ok(RunOptions {
         layers: layers(program, settings.layer),
-        only: only(&[settings.only.as_slice(), &settings.refresh].concat(), pipeline)?,
-        full_refresh: only(&settings.full_refresh, pipeline)?,
+        only: only(&typed(&[settings.only.as_slice(), &settings.refresh].concat())?, pipeline)?,
+        full_refresh: only(&typed(&settings.full_refresh)?, pipeline)?,
         full_refresh_all: settings.full_refresh_all,
         accept_shorter_history: settings.accept_shorter_history,
         skip_change_commits: settings.skip_change_commits,

@@ -7,14 +7,14 @@ use tributary_config::Loaded;
 use crate::bundle::{Given, Opened};
 use crate::failure::{Failure, Outcome};
 use crate::output::{batch, text};
-use crate::{bundle, opened, output, run, start};
+use crate::{bundle, opened, output, run, start, typed};
 
 /// Makes what is missing and lists what differs; exit 2 when anything does.
 pub fn setup(loaded: &Loaded, given: &Given) -> Outcome {
     let Opened { settings, pipeline } = bundle::open(loaded, given)?;
     let settings = &settings;
     let layers: Vec<Layer> = run::layers(loaded.program, settings.layer);
-    let only = run::only(&settings.only, &pipeline)?;
+    let only = run::only(&typed::tables(&settings.only, settings.catalogue.as_str())?, &pipeline)?;
     let lake = opened::lake(settings)?;
     let setups = start::block_on(async { Ok(lake.setup(&pipeline, &layers, &only).await?) })?;
     output::rows(settings.output, &rows(&setups)?)?;

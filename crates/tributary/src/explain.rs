@@ -13,7 +13,7 @@ impl Lake {
     /// [`Error::NoDataset`] when the pipeline has no such view; [`Error::Gold`] when its query cannot be planned.
     pub async fn explain(&self, pipeline: &Pipeline, table: &str) -> Result<Option<Explained>, Error> {
         let pipeline = &pipeline.with_functions_of(self).await?;
-        let spec = view_of(pipeline, table)?;
+        let spec = view_of(pipeline, table, &self.inner().options().catalogue)?;
         Ok(tributary_gold_agg::explain(self.inner(), spec, &pipeline.gold_options(spec)).await?)
     }
 
@@ -24,14 +24,17 @@ impl Lake {
     /// As [`Lake::explain`]; [`tributary_gold_agg::Error::Differs`] where a row differs.
     pub async fn audit(&self, pipeline: &Pipeline, table: &str, groups: usize) -> Result<Option<Audit>, Error> {
         let pipeline = &pipeline.with_functions_of(self).await?;
-        let spec = view_of(pipeline, table)?;
+        let spec = view_of(pipeline, table, &self.inner().options().catalogue)?;
         Ok(tributary_gold_agg::audit(self.inner(), spec, &pipeline.gold_options(spec), groups).await?)
     }
 }
 
-fn view_of<'a>(pipeline: &'a Pipeline, table: &str) -> Result<&'a GoldSpec, Error> {
+/// The view of a name, before which the catalogue of the lake may stand.
+fn view_of<'a>(pipeline: &'a Pipeline, table: &str, catalogue: &str) -> Result<&'a GoldSpec, Error> {
     let views = &pipeline.spec().gold;
     let named = |wanted: &TableName| views.iter().find(|spec| spec.table.same_without_case(wanted));
-    let found = table.parse().ok().and_then(|wanted: TableName| named(&wanted));
+    let below = |(first, rest): (&str, &str)| first.trim_matches('`').eq_ignore_ascii_case(catalogue).then(|| rest.parse().ok()).flatten();
+    let wanted: Option<TableName> = table.parse().ok().or_else(|| table.split_once('.').and_then(below));
+    let found = wanted.and_then(|wanted| named(&wanted));
     found.ok_or_else(|| Error::no_dataset(table, views.iter().map(|spec| &spec.table)))
 }

@@ -23,7 +23,7 @@ use crate::bundle::{self, Opened};
 use crate::failure::{Error, Failure};
 use crate::logging::Voice;
 use crate::next::Places;
-use crate::{next, opened, progress, run};
+use crate::{next, opened, progress, run, typed};
 
 /// One run of a job.
 pub struct Live<'a> {
@@ -204,9 +204,7 @@ impl Live<'_> {
         let Opened { settings, pipeline } = bundle::of_read(&read, key, session.loaded, session.given)?;
         let found = read.bundle.pipeline(key)?;
         let selected = |names: &[String]| -> Result<Vec<TableName>, Failure> {
-            let whole = |name: &String| -> Result<String, Failure> {
-                Ok(in_catalogue(&filled(name, &attempt.values)?, settings.catalogue.as_str()))
-            };
+            let whole = |name: &String| typed::table(&filled(name, &attempt.values)?, settings.catalogue.as_str());
             Ok(run::only(&names.iter().map(whole).collect::<Result<Vec<_>, _>>()?, &pipeline)?)
         };
         let mut options = run::options(Program::Job, &settings, &pipeline)?;
@@ -373,14 +371,6 @@ impl Live<'_> {
 /// Several pipelines at once say lines, not bars.
 fn lines(voice: Voice) -> Voice {
     if voice == Voice::Bars { Voice::Text } else { voice }
-}
-
-/// A table's name without the catalogue that it is in anyway.
-fn in_catalogue(name: &str, catalogue: &str) -> String {
-    match name.split_once('.') {
-        Some((first, rest)) if rest.contains('.') && first.trim_matches('`').eq_ignore_ascii_case(catalogue) => rest.to_owned(),
-        _ => name.to_owned(),
-    }
 }
 
 fn of_report(report: &RunReport) -> Ended {

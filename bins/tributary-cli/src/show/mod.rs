@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use tributary_config::{Loaded, Output};
 
 use crate::failure::Outcome;
-use crate::{opened, output, sql, start};
+use crate::{opened, output, sql, start, typed};
 
 /// One of its commands.
 pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
@@ -18,7 +18,10 @@ pub fn show(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
     let table = || matches.get_one::<String>("table").cloned().unwrap_or_default();
     match what {
         "tables" => output::rows(output, &start::block_on(tables::rows(&lake))?),
-        "history" => output::rows(output, &start::block_on(history::rows(&lake, &table(), limit))?),
+        "history" => {
+            let table = typed::table(&table(), loaded.settings.catalogue.as_str())?;
+            output::rows(output, &start::block_on(history::rows(&lake, &table, limit))?)
+        }
         "sample" => start::block_on(sql::query(&lake, &sample(&table(), matches, limit), output)),
         "lineage" => {
             let table = matches.get_one::<String>("table").map(String::as_str);

@@ -16,6 +16,7 @@ mod inputs;
 mod job;
 mod lakeflow;
 mod memory;
+mod names;
 mod plan;
 mod queries;
 mod scrape;
