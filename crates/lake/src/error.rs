@@ -301,14 +301,14 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         match self {
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
-            Self::Incompatible { .. } | Self::Spec { .. } => Some("tributary setup".to_owned()),
+            Self::Incompatible { .. } => Some("tributary setup".to_owned()),
             Self::NoVersion { table, .. }
             | Self::NoInstant { table, .. }
             | Self::NotAppendOnly { table, .. }
             | Self::Range { table, .. } => Some(format!("tributary show history {table}")),
             Self::Unknown { table, .. } | Self::Unsupported { table, .. } => Some(format!("tributary show history {table}")),
             Self::Root { .. } | Self::Denied { .. } => Some("tributary doctor".to_owned()),
-            Self::SchemaChange { table, .. } | Self::Batch { table, .. } | Self::Constraint { table, .. } => {
+            Self::Spec { table, .. } | Self::SchemaChange { table, .. } | Self::Batch { table, .. } | Self::Constraint { table, .. } => {
                 Some(format!("tributary ddl {table}"))
             }
             _ => None,

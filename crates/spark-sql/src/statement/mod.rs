@@ -175,7 +175,12 @@ const STATEMENTS: &[&str] = &[
 
 fn unknown(cursor: &Cursor<'_>, word: &str) -> Error {
     let hint = match word {
-        "OPTIMIZE" | "VACUUM" | "ANALYZE" => "maintenance is a command of its own".to_owned(),
+        "OPTIMIZE" | "VACUUM" | "REORG" | "ANALYZE" | "FSCK" | "MSCK" => {
+            "nothing here maintains tables yet: an engine that writes Delta can, and this program reads what it leaves".to_owned()
+        }
+        "RESTORE" => "no table goes back to an earlier version: read that with VERSION AS OF, or write its rows by INSERT".to_owned(),
+        "CLONE" => "say CREATE TABLE … AS SELECT".to_owned(),
+        "CACHE" | "UNCACHE" | "CLEAR" => "nothing is cached between statements: leave it out".to_owned(),
         "REFRESH" => "a run refreshes: `tributary run`, or the definition itself in this text".to_owned(),
         "TRUNCATE" => "say DELETE FROM without WHERE".to_owned(),
         "DENY" => "what is not granted is denied: say REVOKE".to_owned(),
@@ -262,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_not_executed_is_refused_with_its_place() {
         for (text, says) in [
-            ("optimize t", "the statement OPTIMIZE is not executed by this release (line 1, column 1): maintenance"),
+            ("optimize t", "the statement OPTIMIZE is not executed by this release (line 1, column 1): nothing here maintains tables yet"),
             ("create or replace table t (a int)", "CREATE OR REPLACE TABLE"),
             ("create external table t (a int)", "CREATE EXTERNAL TABLE"),
             ("create table t (a int) using csv", "another format than DELTA"),
