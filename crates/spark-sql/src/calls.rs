@@ -13,7 +13,7 @@ use crate::ast::{boolean, call, case, number, object_name, text};
 use crate::functions::{self, Known, Meaning, Rewrite};
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
-use crate::{Error, likeness, literal, stars, strings};
+use crate::{Error, likeness, literal, misplaced, stars, strings};
 
 /// Functions whose first argument may be a unit of time without quotes, and what they are with it.
 const OF_UNITS: &[(&[&str], &str)] =
@@ -80,7 +80,10 @@ impl Rewriter<'_> {
             self.order_by_one(order_by, scope)?;
         }
         match over {
-            Some(WindowType::WindowSpec(window)) => self.window(window, scope)?,
+            Some(WindowType::WindowSpec(window)) => {
+                misplaced::is_ordered(&written, &window.order_by, span)?;
+                self.window(window, scope)?;
+            }
             Some(WindowType::NamedWindow(_)) | None => {}
         }
         let plain = plain && filter.is_none() && over.is_none() && null_treatment.is_none() && within_group.is_empty();

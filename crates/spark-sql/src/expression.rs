@@ -12,7 +12,7 @@ use crate::ast::{call, number, text};
 use crate::calls::own_cast;
 use crate::rewrite::Rewriter;
 use crate::scope::{Column, Found, Scope};
-use crate::{Error, asked, ddl, functions, likeness, literal, quotient, strings, types};
+use crate::{Error, asked, ddl, functions, likeness, literal, misplaced, quotient, strings, types};
 
 impl Rewriter<'_> {
     /// Rewrites an expression; tells the column where it is nothing but one.
@@ -186,7 +186,12 @@ impl Rewriter<'_> {
             Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 self.all(operand.as_deref_mut().into_iter().chain(else_result.as_deref_mut()), scope)?;
                 for CaseWhen { condition, result } in conditions {
-                    self.all([condition, result], scope)?;
+                    let of_condition = condition.span();
+                    let told = self.expression(condition, scope)?;
+                    if operand.is_none() {
+                        misplaced::is_condition(condition, told.as_ref(), of_condition)?;
+                    }
+                    self.expression(result, scope)?;
                 }
             }
             Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: false }) => {

@@ -51,6 +51,7 @@ mod likeness;
 mod literal;
 mod locate;
 mod meaning;
+mod misplaced;
 mod open;
 mod parse;
 mod quotient;

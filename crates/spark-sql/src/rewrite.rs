@@ -12,7 +12,7 @@ use crate::scope::{Column, Named, Outside, Relation, Scope};
 use crate::stars::{self, Brought};
 use crate::tables::Tables;
 use crate::unfold::{self, Generator};
-use crate::{Error, asked, groups, lateral_alias, literal};
+use crate::{Error, asked, groups, lateral_alias, literal, misplaced};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
 pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
@@ -180,13 +180,19 @@ impl Rewriter<'_> {
         if matches!(group_by, GroupByExpr::All(_)) {
             *group_by = GroupByExpr::Expressions(groups::of_all(projection)?, Vec::new());
         }
+        misplaced::named_windows_are_ordered(projection, named_window)?;
+        misplaced::named_windows_are_ordered(qualify, named_window)?;
         let outputs = self.projection(projection, &scope)?;
         if let Some(condition) = selection {
+            misplaced::no_window_in("WHERE", condition)?;
             asked::in_condition(condition)?;
             self.expression(condition, &scope)?;
         }
         let scope = Scope { outputs, ..scope };
         self.group_by(group_by, &scope)?;
+        if let Some(condition) = &having {
+            misplaced::no_window_in("HAVING", condition)?;
+        }
         for condition in [having, qualify].into_iter().flatten() {
             self.expression(condition, &scope)?;
         }
@@ -251,7 +257,11 @@ impl Rewriter<'_> {
                             named.into_iter().try_for_each(|expression| self.expression(expression, scope).map(drop))?;
                         }
                         expression if literal::is_place(expression) => {}
-                        expression => drop(self.expression(expression, scope)?),
+                        expression => {
+                            misplaced::no_window_in("GROUP BY", expression)?;
+                            let span = expression.span();
+                            misplaced::is_grouped(self.expression(expression, scope)?.as_ref(), span)?;
+                        }
                     }
                 }
                 Ok(())
@@ -284,7 +294,9 @@ impl Rewriter<'_> {
         match limit {
             LimitClause::LimitOffset { limit, offset, limit_by } => {
                 refuse_if(!limit_by.is_empty(), "the clause LIMIT BY", Span::empty())?;
-                for expression in limit.iter_mut().chain(offset.as_mut().map(|offset| &mut offset.value)) {
+                let counts = limit.iter_mut().map(|limit| ("LIMIT", limit));
+                for (clause, expression) in counts.chain(offset.as_mut().map(|offset| ("OFFSET", &mut offset.value))) {
+                    misplaced::is_count(clause, expression)?;
                     if !literal::is_place(expression) {
                         self.expression(expression, &scope)?;
                     }

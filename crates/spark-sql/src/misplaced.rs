@@ -1,0 +1,132 @@
+//! What stands where the dialect does not take it: refused with its place, where the engine would take it for something else, or fail
+//! only once rows come.
+
+use std::ops::ControlFlow;
+
+use tributary_lake::arrow::datatypes::DataType;
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Expr, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, Query, Spanned, UnaryOperator, Visit, Visitor, WindowType,
+};
+use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::scope::Column;
+use crate::{Error, literal};
+
+/// Functions whose value is a place in an order.
+const OF_AN_ORDER: [&str; 8] = ["cume_dist", "dense_rank", "lag", "lead", "ntile", "percent_rank", "rank", "row_number"];
+
+/// Refuses a window function in a clause that chooses or groups rows before there are windows.
+///
+/// # Errors
+/// [`Error::Refused`] at the first.
+pub(crate) fn no_window_in(clause: &str, expression: &Expr) -> Result<(), Error> {
+    each_window(expression, |function| {
+        let hint = match clause {
+            "GROUP BY" => "compute it in a query within FROM",
+            _ => "say QUALIFY, or compute it in a query within FROM",
+        };
+        Err(Error::refused_with_hint(format!("a window function in {clause}"), hint, function.span()))
+    })
+}
+
+/// Refuses a function of an order over a window by name that has none.
+///
+/// # Errors
+/// [`Error::Refused`] at the first.
+pub(crate) fn named_windows_are_ordered(tree: &impl Visit, windows: &[NamedWindowDefinition]) -> Result<(), Error> {
+    each_window(tree, |function| {
+        let Some(WindowType::NamedWindow(name)) = &function.over else { return Ok(()) };
+        let defined = windows.iter().find(|NamedWindowDefinition(known, _)| known.value.eq_ignore_ascii_case(&name.value));
+        match defined {
+            Some(NamedWindowDefinition(_, NamedWindowExpr::WindowSpec(window))) => {
+                is_ordered(&function.name.to_string().to_lowercase(), &window.order_by, function.span())
+            }
+            Some(NamedWindowDefinition(_, NamedWindowExpr::NamedWindow(_))) | None => Ok(()),
+        }
+    })
+}
+
+/// Refuses a function of an order over rows that have none: which row is the first would be up to chance.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub(crate) fn is_ordered(function: &str, order_by: &[OrderByExpr], span: Span) -> Result<(), Error> {
+    match order_by.is_empty() && OF_AN_ORDER.contains(&function) {
+        true => Err(Error::refused_with_hint(format!("`{function}` over rows in no order"), "say ORDER BY in its OVER (…)", span)),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a number of rows below zero.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub(crate) fn is_count(clause: &str, rows: &Expr) -> Result<(), Error> {
+    match rows {
+        Expr::Nested(inside) => is_count(clause, inside),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } if literal::is_number(expr) => {
+            Err(Error::refused_with_hint(format!("{clause} of fewer than no rows"), "say a whole number from 0", rows.span()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to group by a map, whose equality the dialect does not define.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub(crate) fn is_grouped(column: Option<&Column>, span: Span) -> Result<(), Error> {
+    match column.and_then(|column| column.data_type.as_ref()) {
+        Some(DataType::Map(..)) => {
+            Err(Error::refused_with_hint("GROUP BY a map", "group by one of its values, or by array_sort(map_entries(…))", span))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a number as the condition of a branch, as far as columns and literals tell.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub(crate) fn is_condition(condition: &Expr, column: Option<&Column>, span: Span) -> Result<(), Error> {
+    let is_number = column.and_then(|column| column.data_type.as_ref()).is_some_and(DataType::is_numeric);
+    match is_number || literal::is_number(condition) {
+        true => Err(Error::refused_with_hint("CASE WHEN a number", "compare it, such as … <> 0, or say CASE … WHEN … for a value", span)),
+        false => Ok(()),
+    }
+}
+
+/// Looks at the window functions of a tree, those of queries within it left out.
+fn each_window(tree: &impl Visit, look: impl Fn(&Function) -> Result<(), Error>) -> Result<(), Error> {
+    struct Windows<F> {
+        queries: usize,
+        look: F,
+    }
+    impl<F: Fn(&Function) -> Result<(), Error>> Visitor for Windows<F> {
+        type Break = Error;
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Error> {
+            self.queries -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<Error> {
+            match expression {
+                Expr::Function(function) if self.queries == 0 && function.over.is_some() => match (self.look)(function) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => ControlFlow::Break(error),
+                },
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match tree.visit(&mut Windows { queries: 0, look }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
