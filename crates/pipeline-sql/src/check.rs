@@ -244,12 +244,6 @@ fn stream(query: &Query, of: &str, alone: bool, report: &mut Report) {
             "a streaming table of its own, and a flow that reads it",
         );
     }
-    if !remembers(query) {
-        for placed in streams.iter().filter_map(|read| read.watermark.as_ref()) {
-            let place = placed.place.as_ref().unwrap_or(&query.place);
-            report.not_applied(place.clone(), "WATERMARK", Some(of), "rows are applied however late they come");
-        }
-    }
 }
 
 /// Whether rows of the result are made of several rows that come at different times.

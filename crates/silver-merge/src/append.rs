@@ -54,7 +54,7 @@ pub(crate) async fn append_rows(attempt: &Attempt<'_>, intake: &Intake<'_>) -> R
     let commit = Commit {
         operation: Operation::Write,
         adds,
-        progress: attempt.source_progress(intake.source),
+        progress: attempt.source_progress(intake.source).into_iter().chain(findings.late.progress.clone()).collect(),
         schema: intake.target.grows.then(|| intake.target.columns.clone()),
         reads: Reads::BlindAppend,
         ..Commit::default()

@@ -3,6 +3,7 @@
 //! - The flow that is called as its table keeps its position as `tributary:source:<source>`.
 //! - A flow with a name of its own keeps it as `tributary:flow:<flow>:<source>`, from its first commit on.
 //! - A flow that runs once keeps the version it has read as `tributary:once:<flow>`.
+//! - A flow with a watermark keeps the greatest event time it has read beside its position, as `tributary:watermark:…`.
 //!
 //! So a flow's position is known by the flow, wherever it stands in a file and whatever other flows there are. Releases before kept the
 //! position of an only flow by its source, whatever it was called: [`take_over`] gives it to the flow it is of, and what says so
@@ -149,6 +150,11 @@ impl Positions {
     /// Whether a feed has filled the table.
     pub fn are_of_feed(&self) -> bool {
         self.0.keys().any(|app_id| FEED_PREFIXES.iter().any(|prefix| app_id.starts_with(prefix)))
+    }
+
+    /// The greatest event time that a flow has read, where it has a watermark, in microseconds.
+    pub fn watermark(&self, app_id: &str) -> Option<i64> {
+        self.get(app_id)
     }
 
     fn is_taken(&self, source: &TableName) -> bool {

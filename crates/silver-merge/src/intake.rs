@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::judge::{Counted, Judge, Judged, Rejected, add_counts};
 use crate::keys::{Key, KeyCodec, Slices};
+use crate::late::{Late, Lateness};
 use crate::options::Options;
 use crate::reach::first_version;
 use crate::select::Selection;
@@ -41,6 +42,8 @@ pub(crate) struct Intake<'a> {
     pub judge: &'a Judge,
     pub target: &'a Target,
     pub ranges: Vec<Range>,
+    /// Tells late rows, where the flow has a watermark; each range is one version then.
+    pub lateness: Option<Lateness>,
 }
 
 /// What was found beside the events; of every row once.
@@ -56,6 +59,8 @@ pub(crate) struct Findings {
     pub rules: Vec<Counted>,
     /// Rows to set aside.
     pub rejected: Vec<Rejected>,
+    /// What was late.
+    pub late: Late,
 }
 
 /// The events of a slice.
@@ -97,7 +102,12 @@ impl Reading<'_> {
             let Some(output) = &mut self.output else {
                 let Some(range) = self.ranges.get(self.next_range) else { return Ok(None) };
                 self.next_range += 1;
-                self.output = Some(intake.selection.run(intake.source.rows(table, range.from, range.to).await?).await?);
+                let rows = intake.source.rows(table, range.from, range.to).await?;
+                let rows = match &intake.lateness {
+                    Some(lateness) => lateness.of_version(rows),
+                    None => rows,
+                };
+                self.output = Some(intake.selection.run(rows).await?);
                 continue;
             };
             match output.try_next().await.map_err(|error| Error::query(table, error))? {
@@ -152,7 +162,13 @@ impl Reading<'_> {
     ///
     /// # Errors
     /// When rows forbid the commit.
-    pub fn finish(self) -> Result<Findings> {
+    pub fn finish(mut self) -> Result<Findings> {
+        if let Some(lateness) = &self.intake.lateness {
+            let late = lateness.end();
+            self.findings.rows += late.dropped;
+            merge(&mut self.findings.ignored, &late.ignored().into_iter().collect());
+            self.findings.late = late;
+        }
         self.stop.map_or(Ok(self.findings), Err)
     }
 }

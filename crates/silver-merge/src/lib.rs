@@ -39,6 +39,7 @@ mod intake;
 mod judge;
 mod keys;
 mod known;
+mod late;
 mod leaves;
 mod look;
 mod merge;

@@ -59,6 +59,10 @@ impl Attempt<'_> {
             let source = intake.source.name();
             notes.push(format!("{passed_over} commits of `{source}` that update or delete rows were passed over (skipChangeCommits)"));
         }
+        if findings.late.applied > 0 {
+            let (late, source) = (findings.late.applied, intake.source.name());
+            notes.push(format!("{late} rows of `{source}` came later than its watermark, and were applied"));
+        }
         notes.extend(self.said_otherwise(intake.target));
         notes.extend(
             unknown.iter().map(|(column, rows)| format!("column `{column}` is unknown in {rows} rows written: its source has not sent it")),

@@ -13,6 +13,7 @@ use crate::flow::{self, Positions, Whereabouts};
 use crate::identity::Identity;
 use crate::intake::{Findings, Intake};
 use crate::judge::Judge;
+use crate::late::{self, Lateness};
 use crate::merge::merge_keyed;
 use crate::options::Options;
 use crate::quarantine::Quarantine;
@@ -291,7 +292,8 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     let quarantined = attempt.quarantine.seen(&source).filter(|_| !replaces && !attempt.place.is_set_back());
     let mut start = Start { position, quarantined, replaces, whole: false };
     let may_be_parted = start.may_be_parted(spec, options) && !controls::first_read_in_parts(lake.options());
-    start.whole = may_be_parted && source.is_first_read_whole(goal.until.unwrap_or(latest)).await?;
+    let by_version = spec.watermark.is_some() && !spec.once;
+    start.whole = (may_be_parted || (by_version && position.is_none())) && source.is_first_read_whole(goal.until.unwrap_or(latest)).await?;
     let Some(reach) = Reach::plan(spec, options, start, goal, latest) else {
         run.ensure_carried_out(Some(source.table), attempt.existing.as_ref()).await?;
         return Ok(Ended::Report(Box::new(attempt.nothing_new("its source has no new version"))));
@@ -321,8 +323,12 @@ async fn attempt(run: FlowRun<'_>, goal: &mut Goal) -> Result<Ended> {
     if let Some(table) = attempt.existing.as_ref().filter(|_| !target.widened.is_empty()) {
         return widen(&attempt, table, &target, state.as_ref()).await;
     }
-    let ranges = reach.ranges(spec, start);
-    let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges };
+    let lateness = Lateness::new(spec, &source, &attempt.place, &attempt.positions, position.is_none())?;
+    let mut ranges = reach.ranges(spec, start);
+    if by_version && !start.whole && (position.is_some() || source.reaches_back().await?) {
+        ranges = late::by_version(ranges);
+    }
+    let intake = Intake { spec, options, source: &source, selection: &selection, judge: &judge, target: &target, ranges, lateness };
     take_up(&attempt, &intake, state.as_ref()).await
 }
 

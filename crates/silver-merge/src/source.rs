@@ -193,6 +193,14 @@ impl Source {
         }
     }
 
+    /// Whether its log still has its first version.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn reaches_back(&self) -> Result<bool> {
+        self.table.reaches_back().await.map_err(|source| Error::lake("read the history of", self.name(), source))
+    }
+
     /// Why a table that is built anew from this source may come to hold less than was read of it before, if it may.
     ///
     /// # Errors

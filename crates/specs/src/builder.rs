@@ -11,7 +11,7 @@ use crate::feed::{CsvOptions, Decode, FileFormat, FileSource, KafkaSource, Repli
 use crate::flow::StreamRead;
 use crate::pipeline::Pipeline;
 use crate::problem::Errors;
-use crate::streamed::StreamedTable;
+use crate::streamed::{LateRows, StreamedTable, Watermark};
 use crate::table_name::TableName;
 
 /// Collects datasets and validates them together.
@@ -240,6 +240,8 @@ impl SilverSpec {
             flow: None,
             once: false,
             stream: StreamRead::default(),
+            watermark: None,
+            late: LateRows::default(),
             flows: Vec::new(),
             keys: Vec::new(),
             sequence_by: Vec::new(),
@@ -262,6 +264,13 @@ impl SilverSpec {
             comment: None,
             properties: BTreeMap::new(),
         }
+    }
+
+    /// How long it is waited for rows of the stream, and what becomes of those that come later.
+    #[must_use]
+    pub fn with_watermark(mut self, watermark: Watermark, late: LateRows) -> Self {
+        (self.watermark, self.late) = (Some(watermark), late);
+        self
     }
 
     /// What a column, or a wider type, of the query does that the table does not have.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::column::Column;
 use crate::flow::{Flow, SetExpectation, StreamRead};
-use crate::streamed::StreamedTable;
+use crate::streamed::{LateRows, StreamedTable, Watermark};
 use crate::table_name::TableName;
 use crate::table_spec::Check;
 
@@ -31,6 +31,12 @@ pub struct SilverSpec {
     /// How the first source is read.
     #[serde(default, skip_serializing_if = "StreamRead::is_auto")]
     pub stream: StreamRead,
+    /// How long it is waited for rows of the first source, where rows are appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watermark: Option<Watermark>,
+    /// What becomes of rows that come later than the watermark.
+    #[serde(default, skip_serializing_if = "LateRows::is_apply")]
+    pub late: LateRows,
     /// Further flows into the table. One that reads a table which another flow reads already comes after that one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,

@@ -346,6 +346,14 @@ pub enum Error {
     /// Declare `sequence_by`.
     #[error("several flows apply changes to the table: declare sequence_by, for positions of two sources have no common order")]
     SequenceOfFlows,
+    /// A watermark where it would decide nothing.
+    ///
+    /// Declare it of a table with the policy `append` that has one flow, which reads its stream by its appends.
+    #[error("a watermark means nothing here: {reason}")]
+    WatermarkRefused {
+        /// Why.
+        reason: &'static str,
+    },
     /// A streaming table names a stream that its query does not read.
     ///
     /// Name the tables of the query in `sources`, and of them those that are streams in `streams`.
@@ -417,6 +425,7 @@ impl Fault for Error {
             Self::KafkaProperty { .. } => "SP0042",
             Self::SequenceOfFlows => "SP0043",
             Self::StreamUnread { .. } => "SP0044",
+            Self::WatermarkRefused { .. } => "SP0045",
         })
     }
 

@@ -51,7 +51,7 @@ pub use pipeline::Pipeline;
 pub use problem::{Errors, Location, Path, Place, Problem, Step};
 pub use properties::{DELETE_MEMORY_SECONDS, IMPLICIT_DELETES, RESET_ALLOWED, SEQUENCE_TEXT, SEQUENCE_UNIQUE};
 pub use report::{DatasetReport, InputRead, PassedGap, ReportedError, RuleCount, Status};
-pub use streamed::{StreamedTable, Watermark};
+pub use streamed::{LateRows, StreamedTable, Watermark};
 pub use table_name::TableName;
 pub use table_spec::{Check, TableSpec};
 pub use yaml::{Places, PlainScalar};

@@ -43,6 +43,23 @@ pub struct Watermark {
     pub delay_millis: u64,
 }
 
+/// What becomes of late rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LateRows {
+    /// They are applied, and the report counts them.
+    #[default]
+    Apply,
+    /// They are left out, and the report counts them.
+    Drop,
+}
+
+impl LateRows {
+    pub(crate) fn is_apply(&self) -> bool {
+        *self == Self::Apply
+    }
+}
+
 impl Watermark {
     /// Over a column; a delay beyond what milliseconds of 64 bits tell is that.
     pub fn new(column: impl Into<String>, delay: Duration) -> Self {

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use tributary_specs::{GoldSpec, StreamedTable, TableName};
+use tributary_specs::{GoldSpec, LateRows, MergePolicy, SilverSpec, StreamedTable, TableName};
 
 use super::properties::Said;
 use super::render::{Rendered, renamed};
 use super::{Lowering, table_of};
 use crate::check::is_stream;
 use crate::error::Error;
+use crate::origin::Origin;
 use crate::parsed::{Definition, Kind};
 use crate::portability::rules;
-use crate::query::Query;
+use crate::query::{Query, Read};
 
 impl Lowering<'_> {
     /// Views that nothing reads. What stands in the way of reading them is told where they are read.
@@ -43,6 +44,7 @@ impl Lowering<'_> {
         let Some(query) = &definition.query else { return };
         let said = self.said(definition);
         self.refuse_merge_properties(definition, &said, "a materialized view");
+        self.refuse_late(definition, &said);
         let calls: Vec<_> = query.reads.iter().filter_map(|read| Some((read, read.call.as_ref()?))).collect();
         let files = match calls.as_slice() {
             [(read, call)] if !is_stream(read) && call.function == "read_files" => {
@@ -73,10 +75,36 @@ impl Lowering<'_> {
                 return self.report.fault(&second.place, &Error::NotExecuted { of, what, instead });
             }
         };
-        let Some(rendered) = self.render(query, &of, feed.as_ref(), false) else { return };
+        let drops = said.late.as_ref().is_some_and(|(late, _)| *late == LateRows::Drop);
+        if said.late.is_some() && query.reads.iter().all(|read| read.watermark.is_none()) {
+            self.refuse_late(definition, &said);
+        }
+        let defined = self.defined;
+        let is_view = |read: &&Read| self.graph.dataset(defined, read).is_some_and(|at| defined.datasets[at].kind == Kind::View);
+        if let Some(read) = query.reads.iter().filter(|read| drops && read.watermark.is_some()).find(is_view) {
+            let what = "leaving out late rows of a view".to_owned();
+            let instead = Some("WATERMARK behind the table that the view reads".to_owned());
+            return self.report.fault(&read.place, &Error::NotExecuted { of, what, instead });
+        }
+        let in_time = drops.then(|| table_of(&definition.name));
+        let Some(rendered) = self.render_in_time(query, &of, feed.as_ref(), in_time) else { return };
         let streams = rendered.streams.clone();
+        self.in_time(definition, &rendered);
         self.report.uses(definition.place.clone(), &rules::REMEMBERED, Some(&of));
         self.kept_equal(definition, rendered, said, streams);
+    }
+
+    /// Tables of the rows of streams that come in time.
+    fn in_time(&mut self, definition: &Definition, rendered: &Rendered) {
+        for (table, source, watermark) in &rendered.in_time {
+            let message = format!("what of {source} comes in time for {} is kept in the table {table}", definition.name);
+            let place = watermark.place.clone().unwrap_or_else(|| definition.place.clone());
+            self.report.notice(place.clone(), "extra_table", message);
+            let spec = SilverSpec::new(table.clone(), [source.clone()]).with_policy(MergePolicy::Append);
+            self.out.pipeline.silver.push(spec.with_watermark(watermark.value.clone(), LateRows::Drop));
+            self.origins.silver.push(Origin { of: definition.name.to_string(), place: place.clone(), ..Origin::default() });
+            self.out.places.insert(table.clone(), place);
+        }
     }
 
     fn kept_equal(&mut self, definition: &Definition, rendered: Rendered, said: Said, streams: Vec<StreamedTable>) {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tributary_specs::{ExpectationAction, MergePolicy, NullKeys, Place, Refresh, SetExpectation, SetRule, TableName};
+use tributary_specs::{ExpectationAction, LateRows, MergePolicy, NullKeys, Place, Refresh, SetExpectation, SetRule, TableName};
 
 use super::Lowering;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::parsed::Definition;
+use crate::query::Query;
 
 /// What properties of ours say of a dataset.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub(super) struct Said {
     pub(super) update_when: Option<String>,
     pub(super) delete_when: Option<String>,
     pub(super) refresh: Option<Refresh>,
+    /// What becomes of late rows, and where that stands.
+    pub(super) late: Option<(LateRows, Place)>,
     pub(super) zorder_by: Vec<String>,
     /// Where the properties stand that no feed and no view has.
     pub(super) of_merges: Vec<(String, Place)>,
@@ -119,6 +122,10 @@ impl Lowering<'_> {
                     said.delete_when = Some(value.to_owned());
                     Ok(())
                 }
+                "tributary.late" => {
+                    let place = place.clone();
+                    choice(value, &[("apply", LateRows::Apply), ("drop", LateRows::Drop)]).map(|choice| said.late = Some((choice, place)))
+                }
                 "tributary.refresh" => {
                     choice(value, &[("auto", Refresh::Auto), ("incremental", Refresh::Incremental), ("full", Refresh::Full)])
                         .map(|choice| said.refresh = Some(choice))
@@ -178,6 +185,24 @@ impl Lowering<'_> {
     }
 
     /// Properties of merges on something that merges nothing.
+    /// Late rows where no watermark of the table tells them.
+    pub(super) fn refuse_late(&mut self, definition: &Definition, said: &Said) {
+        if let Some((_, place)) = &said.late {
+            let reason = "means nothing without a WATERMARK of the stream that the table reads".to_owned();
+            let property = "tributary.late".to_owned();
+            self.report.fault(place, &Error::PropertyValue { of: definition.name.to_string(), property, reason });
+        }
+    }
+
+    /// Watermarks that tell no late rows.
+    pub(super) fn watermarks_not_applied(&mut self, definition: &Definition, query: &Query) {
+        let of = definition.name.to_string();
+        for placed in query.reads.iter().filter_map(|read| read.watermark.as_ref()) {
+            let place = placed.place.as_ref().unwrap_or(&query.place);
+            self.report.not_applied(place.clone(), "WATERMARK", Some(&of), "rows are applied however late they come, and not counted");
+        }
+    }
+
     pub(super) fn refuse_merge_properties(&mut self, definition: &Definition, said: &Said, what: &str) {
         for (property, place) in &said.of_merges {
             let reason = format!("means nothing for {what}; it belongs to a table with AUTO CDC");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, StreamedTable, TableName};
+use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, StreamedTable, TableName, Watermark};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
@@ -32,6 +32,10 @@ pub(super) struct Rendered {
     pub(super) streams: Vec<StreamedTable>,
     /// How that table is read.
     pub(super) stream_read: StreamRead,
+    /// The table for which rows of streams that come late are left out.
+    for_table: Option<TableName>,
+    /// Tables of rows that come in time, each with its source and watermark.
+    pub(super) in_time: Vec<(TableName, TableName, Placed<Watermark>)>,
     /// A table of which changes are read that are not new ones of the stream.
     pub(super) changes_of: Option<TableName>,
     /// Whether a view stands in the text.
@@ -41,6 +45,20 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
+    /// The table that is read in a stream's place, where late rows of it are left out.
+    fn table_in_time(&mut self, source: &TableName, read: &Read) -> Option<TableName> {
+        let (of, watermark) = self.for_table.as_ref().zip(read.watermark.as_ref())?;
+        let known = self.in_time.iter().find(|(_, known, other)| known.same_without_case(source) && other.value == watermark.value);
+        if let Some((table, ..)) = known {
+            return Some(table.clone());
+        }
+        let number = self.in_time.iter().filter(|(_, known, _)| known.name.eq_ignore_ascii_case(&source.name)).count();
+        let number = if number == 0 { String::new() } else { format!("_{}", number + 1) };
+        let table = TableName::new(&of.schema, format!("{}_{}_in_time{number}", of.name, source.name));
+        self.in_time.push((table.clone(), source.clone(), watermark.clone()));
+        Some(table)
+    }
+
     /// Notes that a table is read as a stream.
     fn streams(&mut self, table: &TableName, read: &Read) {
         self.stream.get_or_insert_with(|| table.clone());
@@ -71,11 +89,29 @@ impl Lowering<'_> {
     /// The query's text; `once`: the first table it reads is taken for its stream. A mistake is told and gives none.
     pub(super) fn render(&mut self, query: &Query, of: &str, feed: Option<&TableName>, once: bool) -> Option<Rendered> {
         let mut out = Rendered::default();
-        let woven = self.text(query, of, feed, once, &mut out)?;
+        self.rendered(query, of, feed, once, &mut out)?;
+        Some(out)
+    }
+
+    /// The same, late rows of streams that have a watermark left out for a table.
+    pub(super) fn render_in_time(
+        &mut self,
+        query: &Query,
+        of: &str,
+        feed: Option<&TableName>,
+        table: Option<TableName>,
+    ) -> Option<Rendered> {
+        let mut out = Rendered { for_table: table, ..Rendered::default() };
+        self.rendered(query, of, feed, false, &mut out)?;
+        Some(out)
+    }
+
+    fn rendered(&mut self, query: &Query, of: &str, feed: Option<&TableName>, once: bool, out: &mut Rendered) -> Option<()> {
+        let woven = self.text(query, of, feed, once, out)?;
         self.steps += woven.trail.len();
         let trail = if self.steps > STEPS_MAX_ALL { woven.trail.forgotten() } else { woven.trail };
         out.woven = Woven { trail, ..woven };
-        Some(out)
+        Some(())
     }
 
     /// `in_stream`: the query is a view that is read as a stream.
@@ -99,8 +135,12 @@ impl Lowering<'_> {
             let text = match feed {
                 Some(table) if batch => self.rows_of_files(table, read, query),
                 Some(table) if streams => {
-                    out.streams(table, read);
-                    table.to_string()
+                    let read_from = out.table_in_time(table, read).unwrap_or_else(|| table.clone());
+                    out.streams(&read_from, read);
+                    out.reads.push(read_from.clone());
+                    let text = read_from.to_string();
+                    edits.push((read.range.clone(), in_place(query, &read.range, &text)));
+                    continue;
                 }
                 _ => {
                     let instead = Some("a streaming table FROM STREAM of it, and read that table".to_owned());
@@ -241,6 +281,13 @@ fn named(query: &Query, read: &Read, table: TableName, streams: bool, out: &mut 
         out.changes_of.get_or_insert_with(|| table.clone());
     }
     if streams {
+        if let Some(in_time) = out.table_in_time(&table, read) {
+            let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&table.name)) };
+            let text = format!("{in_time}{alias}");
+            out.streams(&in_time, read);
+            out.reads.push(in_time);
+            return Some((read.range.clone(), in_place(query, &read.range, &text)));
+        }
         out.streams(&table, read);
     }
     out.reads.push(table);

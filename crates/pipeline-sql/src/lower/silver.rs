@@ -6,9 +6,10 @@ use tributary_specs::{Flow, IgnoreNullUpdates, MergePolicy, NullKeys, Place, Sil
 
 use super::properties::Said;
 use super::{Action, Lowering, Writer, table_of};
+use crate::check::is_stream;
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::parsed::{AutoCdc, Definition, FlowAction};
+use crate::parsed::{AutoCdc, Definition, FlowAction, Kind};
 use crate::portability::rules;
 use crate::woven::Woven;
 
@@ -19,22 +20,44 @@ impl Lowering<'_> {
         self.refuse_merge_properties(definition, &said, "rows that are appended");
         let plain = definition.expectations.is_empty() && said.of_set.is_empty();
         if let [only] = writers
-            && let Some((_, call)) = only.call().filter(|_| only.query().shape.everything && plain && !only.once)
+            && let Some((_, call)) = only.call().filter(|_| only.query().shape.everything && plain && !only.once && said.late.is_none())
         {
+            self.watermarks_not_applied(definition, only.query());
             return self.feed(definition, call, said);
         }
         let Some((flows, texts)) = self.flows(definition, writers) else { return };
         let mut spec = SilverSpec::new(table_of(&definition.name), Vec::new()).with_policy(MergePolicy::Append);
         let_write(&mut spec, flows);
+        self.watermark(definition, &mut spec, &said, writers);
         let mut origin = self.origin(definition, &said.names_of_set());
         origin.texts.extend(texts);
         self.silver(definition, spec, said, origin);
+    }
+
+    /// Late rows are told of one flow that reads a table by its appends. Of a view that is put in, the columns are not the table's.
+    fn watermark(&mut self, definition: &Definition, spec: &mut SilverSpec, said: &Said, writers: &[Writer<'_>]) {
+        let stream = writers.first().and_then(|writer| writer.query().reads.iter().find(|read| is_stream(read)));
+        let is_view = stream.and_then(|read| self.graph.dataset(self.defined, read)).and_then(|at| self.defined.datasets.get(at));
+        let by_appends = !spec.once && !spec.stream.is_change_feed() && spec.flows.is_empty();
+        let told = by_appends && is_view.is_none_or(|dataset| dataset.kind != Kind::View);
+        match stream.and_then(|read| read.watermark.as_ref()).filter(|_| told) {
+            Some(watermark) => {
+                spec.watermark = Some(watermark.value.clone());
+                spec.late = said.late.as_ref().map(|(late, _)| *late).unwrap_or_default();
+            }
+            None => {
+                self.refuse_late(definition, said);
+                writers.iter().for_each(|writer| self.watermarks_not_applied(definition, writer.query()));
+            }
+        }
     }
 
     /// A streaming table that changes are applied to.
     pub(super) fn changes(&mut self, at: usize, definition: &Definition, body: &AutoCdc, writers: &[Writer<'_>]) {
         let mut said = self.said(definition);
         self.refuse_different(definition, body, writers);
+        self.refuse_late(definition, &said);
+        writers.iter().for_each(|writer| self.watermarks_not_applied(definition, writer.query()));
         let Some((flows, texts)) = self.flows(definition, writers) else { return };
         let feeds = &self.out.pipeline.feeds;
         let feed = |flow: &Flow| {

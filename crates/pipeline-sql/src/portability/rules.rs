@@ -79,8 +79,8 @@ rules! {
     OPTION_NOT_APPLIED = "option_not_applied", "options of read_files and read_kafka that are not applied", Differs("it is obeyed there and not here"), Same;
     STREAM_OPTIONS = "stream_options", "WITH (…) behind a stream", Differs("options that are not applied here are obeyed there"), Differs("options that are not applied here are obeyed there");
     WATERMARK = "watermark", "WATERMARK",
-        Differs("rows that come too late may be left out there; here they are applied however late they come"),
-        Differs("rows that come too late may be left out there; here they are applied however late they come");
+        Differs("rows that come too late may be left out there; here they are applied, or left out by the property tributary.late"),
+        Differs("rows that come too late may be left out there; here they are applied, or left out by the property tributary.late");
     REMEMBERED = "remembered", "a streaming table whose query groups its stream, or joins two",
         Differs("its rows stay as they were written there, and a change of a source's rows stops it; here the table stays equal to its query, rows that change or go are followed, and a window is there from its first row on"),
         Differs("its rows stay as they were written there, and a change of a source's rows stops it; here the table stays equal to its query, rows that change or go are followed, and a window is there from its first row on");

@@ -2,8 +2,8 @@
 
 use tributary_pipeline_sql::{FlowAction, Kind, Options, Parsed, SqlFile, parse};
 use tributary_specs::{
-    ColumnSelection, DataType, Decode, ExpectationAction, IgnoreNullUpdates, MergePolicy, NullKeys, Pipeline, Refresh, SchemaPolicy,
-    SetRule, Source, StreamRead,
+    ColumnSelection, DataType, Decode, ExpectationAction, IgnoreNullUpdates, LateRows, MergePolicy, NullKeys, Pipeline, Refresh,
+    SchemaPolicy, SetRule, Source, StreamRead, Watermark,
 };
 
 use crate::{faults, read, read_with};
@@ -349,6 +349,34 @@ fn a_stream_that_is_grouped_or_joined_with_another_is_kept_equal_to_its_query() 
     let text =
         "CREATE STREAMING TABLE t AS SELECT s.a, d.n FROM STREAM(raw.s) s JOIN (SELECT a, count(*) AS n FROM raw.d GROUP BY a) d USING (a)";
     assert_eq!((pipeline(text).gold.len(), pipeline(text).silver.len()), (0, 1));
+}
+
+#[test]
+fn late_rows_are_told_by_a_watermark_and_left_out_by_a_property() {
+    let stateless = |property: &str| {
+        format!("CREATE STREAMING TABLE t {property} AS SELECT a FROM STREAM(raw.s) WATERMARK ts DELAY OF INTERVAL 10 SECONDS")
+    };
+    for (property, late) in [("", LateRows::Apply), ("TBLPROPERTIES ('tributary.late' = 'drop')", LateRows::Drop)] {
+        let spec = pipeline(&stateless(property)).silver.remove(0);
+        assert_eq!((spec.watermark, spec.late), (Some(Watermark { column: "ts".to_owned(), delay_millis: 10_000 }), late));
+    }
+    let text = "CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT s.a, count(*) AS n FROM STREAM(raw.s) \
+                WATERMARK ts DELAY OF INTERVAL 10 SECONDS JOIN STREAM(raw.u) AS u ON s.a = u.a GROUP BY s.a";
+    let pipeline = pipeline(text);
+    let (kept, view) = (&pipeline.silver[0], &pipeline.gold[0]);
+    assert_eq!(
+        (kept.table.to_string(), kept.sources[0].to_string(), kept.late),
+        ("main.t_s_in_time".to_owned(), "raw.s".to_owned(), LateRows::Drop)
+    );
+    assert_eq!(view.query, "SELECT s.a, count(*) AS n FROM main.t_s_in_time AS s JOIN raw.u AS u ON s.a = u.a GROUP BY s.a");
+    assert_eq!(view.sources.iter().map(ToString::to_string).collect::<Vec<_>>(), ["main.t_s_in_time", "raw.u"]);
+    for text in [
+        "CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT a FROM STREAM(raw.s)",
+        "CREATE MATERIALIZED VIEW t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT a FROM raw.s",
+        "CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT a, count(*) AS n FROM STREAM(raw.s) GROUP BY a",
+    ] {
+        assert!(refused(text).contains("means nothing without a WATERMARK"), "{text}: {}", refused(text));
+    }
 }
 
 #[test]

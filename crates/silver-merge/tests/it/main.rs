@@ -13,6 +13,7 @@ mod field_debezium;
 mod field_merge;
 mod first_read;
 mod flows;
+mod late;
 mod lost;
 mod model_laws;
 mod queries;

@@ -15,8 +15,8 @@ use tributary_lake::{
 };
 use tributary_silver_merge::Options;
 use tributary_specs::{
-    Column, ColumnSelection, DatasetReport, Deletes, GrowthPolicy, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec, StreamRead,
-    TableName, TableSpec,
+    Column, ColumnSelection, DatasetReport, Deletes, GrowthPolicy, IgnoreNullUpdates, LateRows, MergePolicy, NullKeys, SilverSpec,
+    StreamRead, TableName, TableSpec,
 };
 use tributary_testkit::oracle::Row;
 use tributary_testkit::{Controls, Frame, replay};
@@ -166,6 +166,8 @@ pub fn spec(name: &str, keys: &[&str], policy: MergePolicy) -> SilverSpec {
         flow: None,
         once: false,
         stream: StreamRead::default(),
+        watermark: None,
+        late: LateRows::default(),
         flows: Vec::new(),
         set_expectations: Vec::new(),
     }

@@ -4,8 +4,10 @@ use super::columns::{self, Known, Layout, Reserved};
 use super::{Findings, condition, flows, gold, property, sequence};
 use crate::dataset::{ColumnSelection, Deletes, IgnoreNullUpdates, MergePolicy, NullKeys, SilverSpec};
 use crate::error::Error;
+use crate::flow::StreamRead;
 use crate::pipeline::Pipeline;
 use crate::problem::Path;
+use crate::streamed::LateRows;
 
 /// Columns of a history table that its declared schema names.
 const HISTORY: [&str; 2] = ["__START_AT", "__END_AT"];
@@ -30,6 +32,27 @@ pub(super) fn check(findings: &mut Findings, path: &Path, spec: &SilverSpec, pip
     let checks = spec.checks.iter().map(|check| (check.name.as_str(), check.expression.as_str()));
     gold::check_named(findings, &path.field("checks"), checks, "constraint");
     property::check(findings, path, &spec.properties, spec.policy != MergePolicy::Append);
+    check_watermark(findings, path, spec);
+}
+
+/// Late rows are told of one flow whose rows are appended, version by version.
+fn check_watermark(findings: &mut Findings, path: &Path, spec: &SilverSpec) {
+    let Some(watermark) = &spec.watermark else {
+        if spec.late != LateRows::default() {
+            findings.add(path.field("late"), Error::WatermarkRefused { reason: "without one no row is late" });
+        }
+        return;
+    };
+    let path = path.field("watermark");
+    findings.refuse_empty(&path.field("column"), &watermark.column, "the column of a watermark");
+    let reason = match spec {
+        SilverSpec { policy, .. } if *policy != MergePolicy::Append => "changes are applied by their sequence, however late they come",
+        SilverSpec { once: true, .. } => "a flow that runs once reads its source as it is",
+        SilverSpec { flows, .. } if !flows.is_empty() => "the table has several flows",
+        SilverSpec { stream: StreamRead::ChangeFeed | StreamRead::Changes { .. }, .. } => "a change feed tells of rows that come again",
+        _ => return,
+    };
+    findings.add(path, Error::WatermarkRefused { reason });
 }
 
 /// The columns of the result, where they are declared.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, MergePolicy, NullKeys, Pipeline, Refresh,
+    FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, LateRows, MergePolicy, NullKeys, Pipeline, Refresh,
     ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, StreamedTable, TableName,
     Watermark,
 };
@@ -264,9 +264,10 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     let middle = (maybe_text(), maybe_text(), maybe_text(), vec(column(), 0..2), expectations(), checks);
     let growth = prop::sample::select(vec![GrowthPolicy::Freeze, GrowthPolicy::Add, GrowthPolicy::Widen]);
     let tail = (texts(), texts(), notes(), growth);
-    let flows = (maybe_text(), any::<bool>(), stream_read(), vec(flow(), 0..2), set_expectations());
+    let late = prop::sample::select(vec![LateRows::Apply, LateRows::Drop]);
+    let flows = (maybe_text(), any::<bool>(), stream_read(), option::of(watermark()), late, vec(flow(), 0..2), set_expectations());
     (head, middle, tail, flows).prop_map(|(head, middle, tail, flows)| {
-        let (flow, once, stream, flows, set_expectations) = flows;
+        let (flow, once, stream, watermark, late, flows, set_expectations) = flows;
         let (table, sources, select, keys, sequence_by, policy, deletes, columns, ignore_null_updates, null_keys) = head;
         let (update_when, delete_when, insert_when, schema, expectations, checks) = middle;
         let (partition_by, cluster_by, (quarantine, comment, properties), schema_policy) = tail;
@@ -277,6 +278,8 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
             flow,
             once,
             stream,
+            watermark,
+            late,
             flows,
             keys,
             sequence_by,
@@ -302,12 +305,12 @@ fn silver() -> impl Strategy<Value = SilverSpec> {
     })
 }
 
+fn watermark() -> impl Strategy<Value = Watermark> {
+    (text(), 0..1_000_000_000_u64).prop_map(|(column, delay_millis)| Watermark { column, delay_millis })
+}
+
 fn streamed() -> impl Strategy<Value = StreamedTable> {
-    let watermark = option::of((text(), 0..1_000_000_000_u64));
-    (table_name(), watermark).prop_map(|(table, watermark)| {
-        let watermark = watermark.map(|(column, delay_millis)| Watermark { column, delay_millis });
-        StreamedTable { table, watermark }
-    })
+    (table_name(), option::of(watermark())).prop_map(|(table, watermark)| StreamedTable { table, watermark })
 }
 
 fn gold() -> impl Strategy<Value = GoldSpec> {
