@@ -130,3 +130,28 @@ fn each_window(tree: &impl Visit, look: impl Fn(&Function) -> Result<(), Error>)
         ControlFlow::Continue(()) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tributary_lake::arrow::datatypes::Field;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_grouped_by_any_type_but_a_map() {
+        let text = |name: &str| Field::new(name, DataType::Utf8, false);
+        let map = Field::new("entries", DataType::Struct(vec![text("key"), text("value")].into()), false);
+        for (data_type, fits) in [
+            (Some(DataType::Map(Arc::new(map), false)), false),
+            (Some(DataType::Struct(vec![text("a")].into())), true),
+            (Some(DataType::Utf8), true),
+            (None, true),
+        ] {
+            let column = Column::new("m", data_type);
+            assert_eq!(is_grouped(Some(&column), Span::empty()).is_ok(), fits, "{column:?}");
+        }
+        assert!(is_grouped(None, Span::empty()).is_ok());
+    }
+}
