@@ -23,4 +23,5 @@ mod shop;
 mod stars;
 mod statements;
 mod stream;
+mod streaming_tables;
 mod workspace;
