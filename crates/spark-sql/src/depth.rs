@@ -11,6 +11,8 @@ use crate::Error;
 const LEVELS_MAX: usize = 200;
 /// Levels that a thread's own stack has room for.
 const LEVELS_SMALL: usize = 20;
+/// Bytes of stack that so few levels need.
+const ROOM_SMALL: usize = 768 << 10;
 /// Bytes of stack for a text that needs more; they are only taken where they are used.
 const ROOM: usize = 128 << 20;
 
@@ -58,7 +60,7 @@ fn levels(tree: &impl Visit) -> Result<usize, Error> {
     }
 }
 
-/// Does work on an expression of so many levels.
+/// Does work on an expression of so many levels; a thread that is deep in other work gets room for few, too.
 pub(crate) fn with_room<T>(levels: usize, work: impl FnOnce() -> T) -> T {
-    if levels <= LEVELS_SMALL { work() } else { stacker::grow(ROOM, work) }
+    if levels <= LEVELS_SMALL { stacker::maybe_grow(ROOM_SMALL, ROOM, work) } else { stacker::grow(ROOM, work) }
 }
