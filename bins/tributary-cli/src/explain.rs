@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::ArgMatches;
 use tributary::arrow::array::RecordBatch;
-use tributary::{Audit, Explained, InputCost};
+use tributary::{Audit, Explained, InputCost, RefreshMode};
 use tributary_config::{Loaded, Output};
 
 use crate::bundle::{self, Given, Opened};
@@ -46,6 +46,10 @@ fn said(table: &str, explained: &Explained) -> String {
     if let Some(reason) = &explained.in_full_for {
         let _ = writeln!(said, "  in full, for {reason}");
     }
+    if let Some(means) = &explained.means {
+        let _ =
+            writeln!(said, "  {} by {means}", if explained.mode == RefreshMode::Incremental { "brought up to date" } else { "follows" });
+    }
     for InputCost { table, version_from, version_to, changes_bytes, changes_rows, rows, bytes } in &explained.inputs {
         let from = version_from.map_or_else(|| "nothing".to_owned(), |version| format!("version {version}"));
         let _ = writeln!(
@@ -66,6 +70,7 @@ fn rows(table: &str, explained: &Explained) -> Result<RecordBatch, Failure> {
         ("mode", same(Some(explained.mode.word().to_owned()))),
         ("reason", same(Some(explained.reason.clone()))),
         ("in_full_for", same(explained.in_full_for.clone())),
+        ("means", same(explained.means.clone())),
         ("input", text(inputs.iter().map(|input| Some(input.table.to_string())))),
         ("version_from", number(&|input| input.version_from.and_then(|version| u64::try_from(version).ok()))),
         ("version_to", number(&|input| Some(input.version_to))),

@@ -248,7 +248,11 @@ async fn what_a_view_lacks_for_deltas_is_told() -> Result<()> {
         let explained = explain(&world.lake, &spec, &Options::default()).await?.expect("its inputs are there");
         let means = explained.means.unwrap_or_default();
         assert!(means.starts_with("changed groups, for ") && means.contains(why), "{means}");
-        assert_eq!(refreshed(&world, &spec).await?.means, means);
+        let report = refreshed(&world, &spec).await?;
+        assert_eq!(report.means, means);
+        let read = &report.inputs[0];
+        assert_eq!(read.rows_read, 1, "the row that stays beside the one that went");
+        assert!(read.bytes_read > 0, "what is looked up is read: {read:?}");
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::yaml::files::read_form;
 use crate::{
     Check, Column, ColumnSelection, CsvOptions, DataType, Decode, Deletes, Encoding, Expectation, ExpectationAction, FileFormat,
-    FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, LateRows, MergePolicy, NullKeys, Pipeline, Refresh,
-    ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, StreamedTable, TableName,
+    FileSource, Flow, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, LateRows, MergePolicy, NullKeys, Pipeline,
+    Refresh, ReplicaIdentity, SchemaPolicy, SetExpectation, SetRule, SilverSpec, Source, SourceFeed, StreamRead, StreamedTable, TableName,
     Watermark,
 };
 use proptest::collection::{btree_map, vec};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tributary_gold_agg::RefreshMode;
 use tributary_lake::{Difference, Table};
-use tributary_specs::{DataType, DatasetRef, Layer, Source, TableName, TableSpec};
+use tributary_specs::{DataType, DatasetRef, GoldSpec, Layer, Refresh, Source, TableName, TableSpec};
 
 use super::columns::{self, Policy};
 use super::inputs::{self, Inputs};
@@ -266,6 +267,12 @@ impl Planning<'_> {
             }
         }
         let moving = self.moving(&sources);
+        if !asked && self.takes_up(plan, spec).await {
+            if plan.work == PlannedWork::TakesUp && !moving.is_empty() {
+                plan.notes.push(format!("{} moves with this run", named(&moving)));
+            }
+            return Ok(());
+        }
         match plan.work {
             // a view that follows is refreshed too, and its reason names what moves
             PlannedWork::Follows => plan.work = PlannedWork::Refreshes,
@@ -287,6 +294,36 @@ impl Planning<'_> {
         }
         plan.rows_estimated = inputs::live_rows(table).await?.filter(|rows| *rows > 0);
         self.replaces(plan, table).await
+    }
+
+    /// Whether a view takes up what changed, and of each of its inputs the part of its change feed that it reads.
+    async fn takes_up(&self, plan: &mut DatasetPlan, spec: &GoldSpec) -> bool {
+        if !matches!(plan.work, PlannedWork::Refreshes | PlannedWork::Follows) {
+            return false;
+        }
+        // what keeps it from being told, the run tells
+        let explained = tributary_gold_agg::explain(self.lake.inner(), spec, &self.pipeline.gold_options(spec)).await;
+        let Ok(Some(explained)) = explained else { return false };
+        let means = explained.means.map(|means| format!(", by {means}")).unwrap_or_default();
+        match (plan.work, explained.mode) {
+            (_, RefreshMode::Incremental) => {
+                (plan.work, plan.reason) = (PlannedWork::TakesUp, format!("{}{means}", explained.reason));
+            }
+            (PlannedWork::Follows, RefreshMode::Nothing) if explained.in_full_for.is_none() && spec.refresh != Refresh::Full => {
+                plan.reason.push_str(&means);
+            }
+            _ => return false,
+        }
+        plan.rows_estimated = explained.rows.filter(|rows| *rows > 0);
+        plan.inputs.extend(explained.inputs.into_iter().map(|input| PlannedInput {
+            from: input.table.to_string(),
+            bytes: Some(input.changes_bytes).filter(|bytes| *bytes > 0),
+            rows: Some(input.changes_rows).filter(|rows| *rows > 0),
+            version_from: input.version_from.and_then(|version| u64::try_from(version).ok()),
+            version_to: Some(input.version_to),
+            ..PlannedInput::default()
+        }));
+        true
     }
 
     /// Whether a full refresh of it was asked for, and is allowed.

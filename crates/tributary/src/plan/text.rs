@@ -175,8 +175,10 @@ fn differing_lines(before: &str, after: &str) -> Vec<(char, String)> {
 
 fn input(input: &PlannedInput) -> String {
     let mut parts = Vec::new();
-    if let (Some(files), Some(bytes_of)) = (input.files, input.bytes) {
-        parts.push(format!("{} ({})", count(files, "file"), bytes(bytes_of)));
+    match (input.files, input.bytes) {
+        (Some(files), Some(bytes_of)) => parts.push(format!("{} ({})", count(files, "file"), bytes(bytes_of))),
+        (None, Some(bytes_of)) => parts.push(format!("changes of {}", bytes(bytes_of))),
+        (_, None) => {}
     }
     parts.extend(input.rows.map(|rows| count(rows, "row")));
     match (input.version_from, input.version_to) {
