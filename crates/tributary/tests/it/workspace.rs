@@ -43,6 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "tributary",
             "tributary-bundle",
             "tributary-cdc-decode",
+            "tributary-gold-agg",
             "tributary-lake",
             "tributary-pipeline-sql",
             "tributary-silver-merge",
