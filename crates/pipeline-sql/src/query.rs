@@ -8,7 +8,7 @@ use sqlparser::ast::{
     TableWithJoins, Visit, Visitor,
 };
 use sqlparser::parser::{Parser, ParserError};
-use tributary_specs::{FILE_COLUMNS, Place, Watermark};
+use tributary_specs::{Place, Watermark};
 use tributary_sql_dialect::{Spark, readable};
 
 use crate::call::Call;
@@ -110,14 +110,7 @@ pub(crate) struct Metadata {
 impl Query {
     /// Whether it asks for what a feed tells of files only where it is asked to.
     pub(crate) fn asks_of_files(&self) -> bool {
-        FILE_COLUMNS.iter().any(|column| self.names(column))
-    }
-
-    /// Whether it asks for one of these columns of a feed.
-    pub(crate) fn names(&self, column: &str) -> bool {
-        let [size, modified_at] = FILE_COLUMNS;
-        let field = |field: &str| self.shape.metadata.iter().any(|metadata| metadata.field == field);
-        (column == size && field("file_size")) || (column == modified_at && field("file_modification_time"))
+        self.shape.metadata.iter().any(|metadata| ["file_size", "file_modification_time"].contains(&metadata.field.as_str()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tributary_specs::{Decode, Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, StreamedTable, TableName, Watermark};
+use tributary_specs::{Expectation, ExpectationAction, FILE_COLUMNS, StreamRead, StreamedTable, TableName, Watermark};
 
 use super::{Lowering, Meaning, table_of};
 use crate::check::is_stream;
@@ -133,7 +133,8 @@ impl Lowering<'_> {
                 continue;
             };
             let text = match feed {
-                Some(table) if batch => self.rows_of_files(table, read, query),
+                // its star leaves out what tells where a row is from
+                Some(table) if batch => format!("{table}{}", if read.aliased { "" } else { " AS files" }),
                 Some(table) if streams => {
                     let read_from = out.table_in_time(table, read).unwrap_or_else(|| table.clone());
                     out.streams(&read_from, read);
@@ -225,23 +226,6 @@ impl Lowering<'_> {
             kept.say(")");
         }
         Some(kept)
-    }
-
-    /// The rows of a feed's table as `read_files` gives them to a view: what tells where a row is from stays out, but for what the query
-    /// asks of it.
-    fn rows_of_files(&self, table: &TableName, read: &Read, query: &Query) -> String {
-        let decode = self.out.pipeline.feeds.iter().find(|feed| feed.table == *table).map(|feed| feed.decode);
-        let names_file = query.shape.metadata.iter().any(|metadata| ["file_path", "file_name"].contains(&metadata.field.as_str()));
-        let asked = |column: &str| column == "_rescued_data" || (column == "_file" && names_file);
-        let technical = decode.filter(|decode| *decode != Decode::Raw).map(Decode::metadata_columns).unwrap_or_default();
-        let of_files = query.asks_of_files().then_some(FILE_COLUMNS).into_iter().flatten().filter(|column| !query.names(column));
-        let left_out: Vec<&str> = technical.iter().copied().filter(|column| !asked(column)).chain(of_files).collect();
-        let rows = match left_out.is_empty() {
-            true => format!("SELECT * FROM {table}"),
-            false => format!("SELECT * EXCEPT ({}) FROM {table}", left_out.join(", ")),
-        };
-        let alias = if read.aliased { "" } else { " AS files" };
-        format!("({rows}){alias}")
     }
 
     /// What a field of `_metadata` is in a feed's table.
