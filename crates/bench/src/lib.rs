@@ -34,13 +34,16 @@ pub fn children_seconds() -> Result<f64> {
     Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND)
 }
 
-/// Seconds that this process, of one thread, has spent on a core.
+/// Seconds that the threads of this process that have not ended have spent on cores.
 ///
 /// # Errors
 /// When `/proc` does not say.
-pub fn thread_seconds() -> Result<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat")?;
-    let nanos: u64 = stat.split_whitespace().next().context("no time in /proc/self/schedstat")?.parse()?;
+pub fn threads_seconds() -> Result<f64> {
+    let mut nanos = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let stat = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanos += stat.split_whitespace().next().context("no time in schedstat")?.parse::<u64>()?;
+    }
     #[allow(clippy::cast_precision_loss)]
     Ok(nanos as f64 / 1e9)
 }

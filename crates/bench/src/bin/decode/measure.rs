@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use tributary_bench::{high_water, thread_seconds};
+use tributary_bench::{high_water, threads_seconds};
 
 /// Measurements of one contender's run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,10 +43,10 @@ impl fmt::Display for Measured {
 
 /// Runs something and measures it; it returns events, rows and bytes.
 pub fn measure(run: impl FnOnce() -> Result<(u64, u64, u64)>) -> Result<Measured> {
-    let cpu = thread_seconds()?;
+    let cpu = threads_seconds()?;
     let start = Instant::now();
     let (events, rows, bytes) = run()?;
     let seconds = start.elapsed().as_secs_f64();
     let peak_bytes = high_water(std::process::id()).context("no peak in /proc")?;
-    Ok(Measured { events, rows, bytes, seconds, cpu_seconds: thread_seconds()? - cpu, peak_bytes })
+    Ok(Measured { events, rows, bytes, seconds, cpu_seconds: threads_seconds()? - cpu, peak_bytes })
 }

@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use sqlparser::dialect::DatabricksDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Tokenizer;
+use tokio::runtime::Runtime;
 use tributary::Pipeline;
-use tributary_bench::{contend, high_water, median, thread_seconds};
+use tributary_bench::{contend, high_water, median, threads_seconds};
 use tributary_pipeline_sql::{Options, SqlFile, parse};
 
 use crate::data::Dataset;
@@ -88,16 +89,15 @@ fn contender(name: &str, datasets: &[Dataset]) -> Result<Measured> {
     }
 }
 
-/// Plans what was read.
-fn plan(loaded: tributary_bundle::Loaded) -> Result<()> {
+/// Plans what was read; gives back what it was planned on.
+fn plan(loaded: tributary_bundle::Loaded) -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     for part in loaded.to_plan {
         let pipeline = Pipeline::from_spec(part.spec)?.with_origins(part.origins);
         let check = runtime.block_on(pipeline.check_queries())?;
         ensure!(check.problems.is_empty() && check.notes.is_empty(), "{:?} {:?}", check.problems.first(), check.notes.first());
     }
-    runtime.shutdown_background();
-    Ok(())
+    Ok(runtime)
 }
 
 fn floor(datasets: &[Dataset]) -> Result<()> {
@@ -110,13 +110,15 @@ fn floor(datasets: &[Dataset]) -> Result<()> {
     Ok(())
 }
 
-fn measure(run: impl FnOnce() -> Result<()>) -> Result<Measured> {
-    let cpu = thread_seconds()?;
+/// What `run` takes; it gives back what has threads of its own, which are counted while they are there.
+fn measure<T>(run: impl FnOnce() -> Result<T>) -> Result<Measured> {
+    let cpu = threads_seconds()?;
     let start = Instant::now();
-    run()?;
+    let _threads = run()?;
     let seconds = start.elapsed().as_secs_f64();
+    let cpu_seconds = threads_seconds()? - cpu;
     let peak_bytes = high_water(std::process::id()).context("no peak in /proc")?;
-    Ok(Measured { seconds, cpu_seconds: thread_seconds()? - cpu, peak_bytes })
+    Ok(Measured { seconds, cpu_seconds, peak_bytes })
 }
 
 fn compare(datasets: usize) -> Result<()> {
