@@ -1,9 +1,23 @@
 //! Folders of files that are never written to again.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+/// Where prepared tables are kept.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn data_folder() -> Result<PathBuf> {
+    let built = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => PathBuf::from(folder),
+        None => std::env::current_exe()?.ancestors().nth(2).context("the program lies in no target folder")?.to_owned(),
+    };
+    let folder = built.join("bench-data");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
 
 /// A copy of a folder by hard links.
 pub fn link_all(from: &Path, to: &Path) -> Result<()> {

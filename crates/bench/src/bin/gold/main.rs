@@ -13,8 +13,6 @@ mod duckdb;
 mod lakes;
 mod views;
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail};
 use tokio::runtime::Runtime;
 use tributary_bench::files;
@@ -42,7 +40,7 @@ fn main() -> Result<()> {
     }
     let Options { views, rows } = options(args)?;
     duckdb::environment()?;
-    let lakes = Lakes::of(runtime, &data_folder()?, rows)?;
+    let lakes = Lakes::of(runtime, &files::data_folder()?, rows)?;
     println!("duckdb's command: {:?}", duckdb::command(&lakes, VIEWS[0])?);
     for view in views {
         Bench { lakes: &lakes, view }.all()?;
@@ -69,17 +67,6 @@ fn options(args: Vec<String>) -> Result<Options> {
         bail!("orders of less than 100000 rows measure nothing");
     }
     Ok(options)
-}
-
-/// Where prepared tables are kept.
-fn data_folder() -> Result<PathBuf> {
-    let built = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::current_exe()?.ancestors().nth(2).context("the program lies in no target folder")?.to_owned(),
-    };
-    let folder = built.join("bench-data");
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 struct Bench<'a> {

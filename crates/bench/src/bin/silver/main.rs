@@ -69,13 +69,13 @@ fn main() -> Result<()> {
         return runtime.block_on(ours::run(folder.as_ref(), run));
     }
     if let ["--prepare", folder, words @ ..] = args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        let data = data_folder()?;
+        let data = files::data_folder()?;
         let bench = Bench { runtime, data, options: Options { parts: Vec::new(), rows: 10_000_000, large: false, spark: false } };
         return bench.prepare(folder.as_ref(), words);
     }
     let options = options(args)?;
     Peer::DeltaRs.environment()?;
-    let data = data_folder()?;
+    let data = files::data_folder()?;
     let _running = lock(&data)?;
     Bench { runtime, data, options }.all()
 }
@@ -96,17 +96,6 @@ fn options(args: Vec<String>) -> Result<Options> {
         bail!("a table of less than 10000 rows measures nothing");
     }
     Ok(options)
-}
-
-/// Where prepared tables are kept.
-fn data_folder() -> Result<PathBuf> {
-    let built = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::current_exe()?.ancestors().nth(2).context("the program lies in no target folder")?.to_owned(),
-    };
-    let folder = built.join("bench-data");
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 /// Two at once would take each other's tables, and time.
