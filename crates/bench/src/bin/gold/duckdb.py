@@ -7,6 +7,7 @@ import duckdb
 
 out, setup, query = sys.argv[1:]
 connection = duckdb.connect()
+connection.execute("SET enable_progress_bar = false")
 connection.execute(setup)
 rows = connection.execute(f"COPY ({query}) TO '{out}' (FORMAT parquet, COMPRESSION zstd)").fetchall()[0][0]
 with open("/proc/self/io", encoding="ascii") as io:
