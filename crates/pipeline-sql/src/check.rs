@@ -1,6 +1,6 @@
 //! Names over all files: who defines what, who reads whom, whether it can be put in an order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tributary_specs::Place;
 
@@ -86,7 +86,7 @@ pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
             reads(defined, &graph, query, &dataset.name.to_string(), dataset.kind, report);
             if dataset.kind == Kind::StreamingTable {
                 let alone = graph.flows_into(defined, at).next().is_none();
-                stream(query, &dataset.name.to_string(), alone, report);
+                stream(defined, &graph, query, &dataset.name.to_string(), alone, report);
             }
         }
         let alone = dataset.query.is_none() && graph.flows_into(defined, at).count() == 1;
@@ -96,7 +96,7 @@ pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
             if let FlowAction::Append(query) = &flow.action
                 && !flow.once
             {
-                stream(query, &of, alone, report);
+                stream(defined, &graph, query, &of, alone, report);
             }
         }
     }
@@ -211,7 +211,7 @@ fn near_schema(defined: &Defined, name: &DatasetName, report: &mut Report) -> Op
 }
 
 /// A streaming table's query reads a stream; what it remembers of several, or gathers, must follow from groups of rows.
-fn stream(query: &Query, of: &str, alone: bool, report: &mut Report) {
+fn stream(defined: &Defined, graph: &Graph, query: &Query, of: &str, alone: bool, report: &mut Report) {
     let streams: Vec<&Read> = query.reads.iter().filter(|read| is_stream(read)).collect();
     let Some(first) = streams.first() else {
         let first = query.reads.first();
@@ -225,6 +225,10 @@ fn stream(query: &Query, of: &str, alone: bool, report: &mut Report) {
         report.fault(place, &Error::NotStreaming { of: of.to_owned(), found: format!("it reads {name} as a whole"), instead });
         return;
     };
+    if let Some((place, what, instead)) = query.reads.iter().find_map(|read| of_a_view(defined, graph, read)) {
+        report.fault(&place, &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead) });
+        return;
+    }
     let mut refuse = |what: String, instead: &str| {
         report.fault(&first.place, &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead.to_owned()) });
     };
@@ -244,6 +248,32 @@ fn stream(query: &Query, of: &str, alone: bool, report: &mut Report) {
             "a streaming table of its own, and a flow that reads it",
         );
     }
+}
+
+/// What a view that a streaming table reads makes of several rows: it is told here, and not kept, since the table's own query does not say
+/// it. The place, what it is, and what to write.
+fn of_a_view(defined: &Defined, graph: &Graph, read: &Read) -> Option<(Place, String, String)> {
+    let mut seen = HashSet::new();
+    let mut views = vec![(read, is_stream(read))];
+    while let Some((inside, streamed)) = views.pop() {
+        let Some(at) = graph.dataset(defined, inside) else { continue };
+        let Some(view) = defined.datasets.get(at).filter(|view| view.kind == Kind::View && seen.insert((at, streamed))) else { continue };
+        for (number, of_view) in view.query.iter().flat_map(|query| query.reads.iter().enumerate()) {
+            let streams = is_stream(of_view) || (streamed && number == 0);
+            let name = &view.name;
+            if streams && let Some(gathers) = of_view.gathers {
+                let instead = "that in the table's own query, or make it a materialized view".to_owned();
+                return Some((read.place.clone(), format!("{} of the view {name} over a stream", gathers.clause), instead));
+            }
+            if streams && (!streamed || number > 0) {
+                let what = format!("the stream that the view {name} reads beside another");
+                let instead = format!("STREAM of it in the table's own query in the place of {name}");
+                return Some((read.place.clone(), what, instead));
+            }
+            views.push((of_view, streams));
+        }
+    }
+    None
 }
 
 /// Whether rows of the result are made of several rows that come at different times.

@@ -55,6 +55,8 @@ pub struct Read {
     pub(crate) range: Range<usize>,
     /// Whether the query gives it another name.
     pub(crate) aliased: bool,
+    /// The first clause around it that makes one row of several; one that no groups tell before one that they do.
+    pub(crate) gathers: Option<Gathers>,
     /// How long it is waited for its rows, where it is a stream that says so.
     pub(crate) watermark: Option<Placed<Watermark>>,
     pub(crate) call: Option<Call>,
@@ -273,10 +275,24 @@ fn is_everything(select: &Select) -> bool {
     star && one && select.selection.is_none() && select.lateral_views.is_empty() && select.sort_by.is_empty()
 }
 
+/// A common table expression.
+#[derive(Clone)]
+struct Common {
+    name: String,
+    /// Whether its rows are of a stream.
+    streams: bool,
+}
+
+/// The common table expression that a name stands for.
+fn common_of<'c>(common: &'c [Common], parts: &[&Ident]) -> Option<&'c Common> {
+    let [name] = parts else { return None };
+    common.iter().rev().find(|common| common.name.eq_ignore_ascii_case(&name.value))
+}
+
 /// What names of a query may stand for, while it is walked.
 struct Frame {
-    /// Names of common table expressions, outermost first.
-    common: Vec<String>,
+    /// Common table expressions, outermost first.
+    common: Vec<Common>,
     /// What makes rows of this query of several.
     gathers: Option<Gathers>,
 }
@@ -290,7 +306,7 @@ struct Gathering<'a> {
     report: &'a mut Report,
     frames: Vec<Frame>,
     /// What can be named in the query of a common table expression, by the address of that query.
-    tables: HashMap<*const Tree, Vec<String>>,
+    tables: HashMap<*const Tree, Vec<Common>>,
     found: Vec<Read>,
     edits: Vec<(Range<usize>, String)>,
     metadata: Vec<Metadata>,
@@ -315,10 +331,11 @@ impl Gathering<'_> {
         let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
         let Some(words) = self.words(&parts) else { return };
         let streaming = self.plain.streamed.contains(&words.start);
+        let around = || self.frames.iter().filter_map(|frame| frame.gathers);
+        // what cannot be kept is told before what can
+        let gathers = around().find(|gathers| !gathers.by_groups).or_else(|| around().next());
         if streaming {
-            // what cannot be kept is told before what can
-            let around = || self.frames.iter().filter_map(|frame| frame.gathers);
-            self.around_stream = around().find(|gathers| !gathers.by_groups).or(self.around_stream).or_else(|| around().next());
+            self.around_stream = gathers.filter(|gathers| !gathers.by_groups).or(self.around_stream).or(gathers);
         }
         let watermark = self.plain.watermarks.get(&words.start).cloned();
         let place = self.cursor.tokens.place(words.start);
@@ -332,44 +349,60 @@ impl Gathering<'_> {
             }
             let range = self.cursor.bytes(&(words.start..open + 1));
             let written = Written::default();
-            let read = Read { name: None, streaming, place, written, range, aliased, watermark, call: None, changes: None };
+            let read = Read { name: None, streaming, place, written, range, aliased, gathers, watermark, call: None, changes: None };
             if call.function == table_changes::NAME {
                 return self.changes(&call, read);
             }
             self.found.push(Read { call: Some(call), ..read });
             return;
         }
-        let common = |frame: &Frame| frame.common.iter().any(|common| texts.len() == 1 && common.eq_ignore_ascii_case(&texts[0]));
-        if self.frames.last().is_some_and(common) && !streaming {
+        if !streaming && common_of(self.common(), &parts).is_some() {
             return;
         }
         let written = Written::of(&parts.iter().map(|part| (part.value.clone(), part.quote_style.is_some())).collect::<Vec<_>>());
         if let Some(name) = self.scope.named(&written, &place, self.report) {
             let range = self.cursor.bytes(&words);
-            self.found.push(Read { name: Some(name), streaming, place, written, range, aliased, watermark, call: None, changes: None });
+            self.found.push(Read {
+                name: Some(name),
+                streaming,
+                place,
+                written,
+                range,
+                aliased,
+                gathers,
+                watermark,
+                call: None,
+                changes: None,
+            });
         }
     }
 
-    /// Whether a part of the query names a stream.
-    fn has_stream(&self, factor: &TableFactor) -> bool {
-        struct Streams<'a, 'b>(&'a Gathering<'b>);
+    /// The common table expressions that can be named in the query that is walked.
+    fn common(&self) -> &[Common] {
+        self.frames.last().map_or(&[], |frame| &frame.common)
+    }
+
+    /// Whether a part of the query names a stream, by itself or by a common table expression.
+    fn has_stream(&self, part: &impl Visit, common: &[Common]) -> bool {
+        struct Streams<'a, 'b>(&'a Gathering<'b>, &'a [Common]);
         impl Visitor for Streams<'_, '_> {
             type Break = ();
 
             fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
                 let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
                 let is_stream = self.0.words(&parts).is_some_and(|words| self.0.plain.streamed.contains(&words.start));
-                if is_stream { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                let streams = is_stream || common_of(self.1, &parts).is_some_and(|common| common.streams);
+                if streams { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             }
         }
-        factor.visit(&mut Streams(self)).is_break()
+        part.visit(&mut Streams(self, common)).is_break()
     }
 
     /// A join of two streams that keeps rows without their partner.
     fn outer_join(&self, from: &TableWithJoins) -> Option<&'static str> {
-        let mut left = self.has_stream(&from.relation);
+        let mut left = self.has_stream(&from.relation, self.common());
         for join in &from.joins {
-            let right = self.has_stream(&join.relation);
+            let right = self.has_stream(&join.relation, self.common());
             let outer = match &join.join_operator {
                 JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => Some("LEFT JOIN"),
                 JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some("RIGHT JOIN"),
@@ -407,11 +440,13 @@ impl Visitor for Gathering<'_> {
         let mut common = outer.unwrap_or_else(|| self.frames.last().map(|frame| frame.common.clone()).unwrap_or_default());
         if let Some(with) = &query.with {
             for table in &with.cte_tables {
+                let name = table.alias.name.value.clone();
+                let streams = self.has_stream(&table.query, &common);
                 if with.recursive {
-                    common.push(table.alias.name.value.clone());
+                    common.push(Common { name: name.clone(), streams });
                 }
                 self.tables.insert(std::ptr::from_ref(&*table.query), common.clone());
-                common.push(table.alias.name.value.clone());
+                common.push(Common { name, streams });
             }
         }
         self.frames.push(Frame { common, gathers: shape(query).gathers });

@@ -387,10 +387,26 @@ fn a_stream_that_cannot_be_kept_equal_is_refused_with_what_to_write() {
         ("SELECT a FROM STREAM(raw.s) EXCEPT SELECT a FROM raw.u", "EXCEPT over a stream"),
         ("SELECT a FROM (SELECT a FROM STREAM(raw.s) LIMIT 2) x", "LIMIT over a stream"),
         ("SELECT * FROM STREAM(raw.s) s FULL JOIN STREAM(raw.u) u USING (a)", "FULL JOIN of two streams"),
+        ("WITH s AS (SELECT * FROM STREAM(raw.s)), u AS (SELECT * FROM STREAM(raw.u)) SELECT * FROM s LEFT JOIN u USING (a)", "LEFT JOIN"),
+        (
+            "WITH s AS (SELECT * FROM STREAM(raw.s)), r AS (SELECT * FROM S) SELECT * FROM STREAM(raw.u) u RIGHT JOIN r ON u.a = r.a",
+            "RIGHT",
+        ),
+        ("WITH s AS (SELECT * FROM STREAM(raw.s)) SELECT * FROM s AS x FULL JOIN (SELECT * FROM s) AS y ON x.a = y.b", "FULL JOIN"),
         ("SELECT a, count(*) AS n FROM STREAM raw.s WITH (SKIPCHANGECOMMITS) GROUP BY a", "WITH (…) of a stream"),
         ("SELECT a, count(*) AS n FROM STREAM(raw.s) WATERMARK ts + INTERVAL 1 DAY DELAY OF INTERVAL 1 DAY GROUP BY a", "an expression"),
     ] {
         let told = refused(&format!("CREATE STREAMING TABLE t AS {text}"));
+        assert!(told.contains(what), "{text}: {told}");
+    }
+    let looked_up = "WITH d AS (SELECT * FROM raw.d) SELECT s.a, d.b FROM STREAM(raw.s) AS s LEFT JOIN d ON s.a = d.a";
+    assert_eq!(pipeline(&format!("CREATE STREAMING TABLE t AS {looked_up}")).silver.len(), 1);
+    for (view, text, what) in [
+        ("SELECT a, count(*) AS n FROM raw.s GROUP BY a", "SELECT * FROM STREAM(v)", "GROUP BY of the view v over a stream"),
+        ("SELECT * FROM (SELECT DISTINCT a FROM STREAM(raw.s)) AS x", "SELECT * FROM STREAM(v)", "DISTINCT of the view v"),
+        ("SELECT * FROM STREAM(raw.s)", "SELECT u.a FROM STREAM(raw.u) AS u LEFT JOIN v ON u.a = v.a", "the stream that the view v reads"),
+    ] {
+        let told = refused(&format!("CREATE TEMPORARY VIEW v AS {view}; CREATE STREAMING TABLE t AS {text}"));
         assert!(told.contains(what), "{text}: {told}");
     }
     let two = "CREATE STREAMING TABLE t AS SELECT a, count(*) AS n FROM STREAM(raw.s) GROUP BY a;\n\
