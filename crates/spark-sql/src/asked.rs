@@ -7,15 +7,15 @@
 use std::ops::ControlFlow;
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Query, Select, SelectItem,
-    SetExpr, Spanned, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, Query, Select,
+    SelectItem, SetExpr, Spanned, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, UnaryOperator, VisitMut, VisitorMut,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::ast::{and, boolean, call, number, or, quoted};
 use crate::lateral_alias::has_window;
 use crate::unfold::template;
-use crate::{Error, groups, unfold};
+use crate::{Error, functions, groups, unfold};
 
 /// The name of the rows of a query that IN looks into; no text can name it.
 const ROWS: &str = "\u{1}rows of IN";
@@ -27,6 +27,8 @@ const ROWS: &str = "\u{1}rows of IN";
 pub(crate) fn as_values(expression: &mut Expr) -> Result<(), Error> {
     struct Values {
         queries: usize,
+        /// Calls around the place that are computed of groups or windows.
+        gathering: usize,
     }
     impl VisitorMut for Values {
         type Break = Error;
@@ -41,11 +43,29 @@ pub(crate) fn as_values(expression: &mut Expr) -> Result<(), Error> {
             ControlFlow::Continue(())
         }
 
+        fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+            match expression {
+                Expr::UnaryOp { op: UnaryOperator::Not, expr } if self.queries == 0 && looks_into(expr) => {
+                    *expression = Expr::Nested(Box::new(opposite(expr)));
+                }
+                Expr::Function(function) => self.gathering += usize::from(gathers(function)),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+
         fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+            if let Expr::Function(function) = &*expression {
+                self.gathering -= usize::from(gathers(function));
+            }
             if self.queries > 0 {
                 return ControlFlow::Continue(());
             }
             let said = match &*expression {
+                Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } if self.gathering > 0 => {
+                    let hint = "compute it in a query within FROM";
+                    Err(Error::refused_with_hint("EXISTS or IN of a query in an aggregate or a window", hint, subquery.span()))
+                }
                 Expr::Exists { subquery, negated } => exists(subquery, *negated),
                 Expr::InSubquery { expr, subquery, negated } => within(expr, subquery, *negated),
                 _ => return ControlFlow::Continue(()),
@@ -57,9 +77,40 @@ pub(crate) fn as_values(expression: &mut Expr) -> Result<(), Error> {
             ControlFlow::Continue(())
         }
     }
-    match expression.visit(&mut Values { queries: 0 }) {
+    match expression.visit(&mut Values { queries: 0, gathering: 0 }) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn gathers(function: &Function) -> bool {
+    function.over.is_some() || functions::is_aggregate(&function.name.to_string().to_lowercase())
+}
+
+/// Whether a condition comes to IN of a query by nothing but AND, OR and NOT.
+fn looks_into(condition: &Expr) -> bool {
+    match condition {
+        Expr::InSubquery { .. } => true,
+        Expr::Nested(inside) | Expr::UnaryOp { op: UnaryOperator::Not, expr: inside } => looks_into(inside),
+        Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, right } => looks_into(left) || looks_into(right),
+        _ => false,
+    }
+}
+
+/// The opposite of a condition, NOT being said of its parts: as the dialect has it, NOT of IN is NOT IN, which null does not make true.
+fn opposite(condition: &Expr) -> Expr {
+    match condition {
+        Expr::InSubquery { expr, subquery, negated } => {
+            Expr::InSubquery { expr: expr.clone(), subquery: subquery.clone(), negated: !negated }
+        }
+        Expr::Nested(inside) => opposite(inside),
+        Expr::UnaryOp { op: UnaryOperator::Not, expr } => Expr::Nested(expr.clone()),
+        Expr::BinaryOp { left, op: op @ (BinaryOperator::And | BinaryOperator::Or), right } if looks_into(condition) => {
+            let op = if *op == BinaryOperator::And { BinaryOperator::Or } else { BinaryOperator::And };
+            let [left, right] = [left, right].map(|side| Box::new(Expr::Nested(Box::new(opposite(side)))));
+            Expr::BinaryOp { left, op, right }
+        }
+        other => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(other.clone()))) },
     }
 }
 

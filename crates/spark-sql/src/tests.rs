@@ -820,3 +820,39 @@ fn a_with_of_more_names_than_anybody_reads_is_refused() {
         assert!(refused.starts_with("a WITH of more than 500 names") && refused.contains("(line 1, column "), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn not_of_in_is_not_in_wherever_it_is_said() {
+    for said in [
+        "1 not in (select null)",
+        "not 1 in (select null)",
+        "not (1 in (select null))",
+        "not (1 in (select null) and true)",
+        "not (false or not (1 not in (select null)))",
+        "not (not (1 in (select null)))",
+    ] {
+        assert_eq!(lines(&format!("select {said} as x")).await, ["x", "false"], "{said}");
+    }
+    let one = "select not (a in (select b from (values (2)) as u(b)) or a is null) as x from (values (1), (2), (null)) as t(a) order by a";
+    assert_eq!(lines(one).await, ["x", "false", "true", "false"]);
+}
+
+#[tokio::test]
+async fn an_aggregate_of_in_of_a_query_is_refused_with_its_place() {
+    for text in [
+        "select count_if(customer_id in (select customer_id from silver.customers)) as n from silver.orders",
+        "select max(order_id) over (order by exists (select 1 from silver.customers)) as n from silver.orders",
+        "select sum(case when exists (select 1 from silver.customers) then 1 end) as n from silver.orders",
+    ] {
+        assert!(refusal(text).await.contains("EXISTS or IN of a query in an aggregate or a window"), "{text}: {}", refusal(text).await);
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_times_that_are_texts_are_in_the_order_of_the_times() {
+    let text = "select cast(session_window.start as string) as a, cast(session_window.end as string) as b, count(*) as n from \
+                (values ('2024-01-01 10:00:00'), ('2024-01-01T09:55:00'), ('2024-01-01T12:00:00')) as v(t) \
+                group by session_window(t, '10 minutes') order by 1";
+    let expected = ["a|b|n", "2024-01-01 09:55:00|2024-01-01 10:10:00|2", "2024-01-01 12:00:00|2024-01-01 12:10:00|1"];
+    assert_eq!(lines(text).await, expected);
+}

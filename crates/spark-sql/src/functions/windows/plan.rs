@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use tributary_lake::datafusion::common::{Column, DFSchema, ScalarValue};
 use tributary_lake::datafusion::error::{DataFusionError, Result as QueryResult};
@@ -10,11 +11,13 @@ use tributary_lake::datafusion::functions_window::expr_fn::lag;
 use tributary_lake::datafusion::logical_expr::expr::{ScalarFunction, WindowFunction};
 use tributary_lake::datafusion::logical_expr::expr_rewriter::NamePreserver;
 use tributary_lake::datafusion::logical_expr::{
-    Aggregate, Expr, ExprFunctionExt, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition, lit,
+    Aggregate, Expr, ExprFunctionExt, ExprSchemable as _, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition, lit,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use super::{GAP, NUMBERED, SESSION, SPAN, WINDOW};
+use crate::meaning::cast;
+use crate::value::{canonical, instant_type};
 use crate::{Error, functions};
 
 /// Windows that may hold one row, at most.
@@ -162,7 +165,12 @@ fn session(aggregate: &Aggregate, call: &ScalarFunction, time: &Expr, gap: i64) 
         keyed.push((other.clone(), column.clone()));
         keys.push(column);
     }
-    columns.push(time.clone().alias(name("__session_time")));
+    // texts are in order by their times
+    let time = match canonical(&time.get_type(schema)?) {
+        DataType::Utf8 => cast(time.clone(), &instant_type(), false)?,
+        _ => time.clone(),
+    };
+    columns.push(time.alias(name("__session_time")));
     let time = named("__session_time");
     let rows = LogicalPlanBuilder::from(aggregate.input.as_ref().clone()).filter(call.args[0].clone().is_not_null())?.project(columns)?;
     let in_order = vec![time.clone().sort(true, true)];
