@@ -7,6 +7,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, Ident, LambdaFunction, OneOrManyWithParens, Query, SelectItem, Visit, VisitMut, Visitor, VisitorMut,
 };
 
+use crate::ast::quoted;
 use crate::functions::{Determinism, determinism};
 use crate::scope::{Scope, same};
 use crate::{Error, error};
@@ -22,19 +23,21 @@ const SIGNS_MAX: usize = 20_000;
 pub(crate) fn spell(projection: &mut [SelectItem], scope: &Scope<'_>) -> Result<(), Error> {
     let mut given: Vec<(Ident, Expr)> = Vec::new();
     for item in projection {
-        let (expression, name) = match item {
-            SelectItem::UnnamedExpr(expression) => (expression, None),
-            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.clone())),
-            _ => continue,
-        };
-        if !given.is_empty() {
-            let mut names = Names { given: &given, scope, hidden: Vec::new(), in_queries: 0, in_windows: 0 };
-            if let ControlFlow::Break(error) = expression.visit(&mut names) {
-                return Err(error);
+        let mut names = Names { given: &given, scope, hidden: Vec::new(), in_queries: 0, in_windows: 0, found: false };
+        match item {
+            SelectItem::UnnamedExpr(expression) if !given.is_empty() => {
+                // it is called as it is written, but for a name that is there: the engine has no two columns of one
+                let alias = called(expression);
+                names.put(expression)?;
+                if names.found && !given.iter().any(|(name, _)| same(&name.value, &alias.value)) {
+                    *item = SelectItem::ExprWithAlias { expr: expression.clone(), alias };
+                }
             }
-        }
-        if let Some(name) = name {
-            given.push((name, expression.clone()));
+            SelectItem::ExprWithAlias { expr, alias } => {
+                names.put(expr)?;
+                given.push((alias.clone(), expr.clone()));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -47,9 +50,27 @@ struct Names<'a> {
     hidden: Vec<String>,
     in_queries: usize,
     in_windows: usize,
+    /// Whether something was put in the place of a name.
+    found: bool,
+}
+
+/// What an expression without a name is called.
+fn called(expression: &Expr) -> Ident {
+    match expression {
+        Expr::Identifier(name) => name.clone(),
+        Expr::CompoundIdentifier(parts) => parts.last().cloned().unwrap_or_else(|| quoted("")),
+        other => quoted(&other.to_string()),
+    }
 }
 
 impl Names<'_> {
+    fn put(&mut self, expression: &mut Expr) -> Result<(), Error> {
+        match expression.visit(self) {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
     /// What stands for a chain of names, where its first is one that was given.
     fn stands_for(&self, parts: &[Ident]) -> Result<Option<Expr>, Error> {
         let Some((first, fields)) = parts.split_first() else { return Ok(None) };
@@ -126,7 +147,10 @@ impl VisitorMut for Names<'_> {
             _ => return ControlFlow::Continue(()),
         };
         match found {
-            Ok(Some(inside)) => *expression = inside,
+            Ok(Some(inside)) => {
+                *expression = inside;
+                self.found = true;
+            }
             Ok(None) => {}
             Err(error) => return ControlFlow::Break(error),
         }

@@ -856,3 +856,9 @@ async fn sessions_of_times_that_are_texts_are_in_the_order_of_the_times() {
     let expected = ["a|b|n", "2024-01-01 09:55:00|2024-01-01 10:10:00|2", "2024-01-01 12:00:00|2024-01-01 12:10:00|1"];
     assert_eq!(lines(text).await, expected);
 }
+
+#[tokio::test]
+async fn what_uses_a_name_of_the_select_list_is_called_as_it_is_written() {
+    let text = "select a.x as y, y.z, y.z + 1, 2 as n, n * 2 from (values (named_struct('x', named_struct('z', 7)))) t(a)";
+    assert_eq!(lines(text).await, ["y|z|y.z + 1|n|n * 2", "{z: 7}|7|8|2|4"]);
+}
