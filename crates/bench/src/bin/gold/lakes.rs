@@ -203,5 +203,5 @@ pub async fn run(folder: &Path, view: View, mode: Mode, memory_limit: usize) -> 
     let report = tributary_gold_agg::run(&lake, &view.spec(), &options).await?;
     let files = table(&lake, &view.table()).await?.files().await?;
     let rows = files.iter().filter_map(tributary_lake::DataFile::live_rows).sum();
-    Ok(Outcome { rows, bytes_read: process::bytes_read()?, mode: report.mode, reason: report.reason })
+    Ok(Outcome { rows, bytes_read: process::bytes_read()?, mode: report.mode, reason: format!("{}; {}", report.reason, report.means) })
 }
