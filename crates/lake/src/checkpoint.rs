@@ -58,6 +58,25 @@ async fn write(table: &Table, version: u64, said: Option<u64>) -> Result<bool> {
     written.await.map_err(|error| log.unreadable(error.to_string()))?
 }
 
+impl Table {
+    /// Commits of this snapshot that no checkpoint holds; a reader of the table opens each.
+    pub fn commits_since_checkpoint(&self) -> u64 {
+        self.version() - self.state().checkpoint_version().unwrap_or_default()
+    }
+
+    /// Writes a checkpoint of this version, where there is none: of the classic kind, or of the second version where the table has that
+    /// feature. Whether one was written.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn checkpoint(&self) -> Result<bool> {
+        if self.commits_since_checkpoint() == 0 {
+            return Ok(false);
+        }
+        write(self, self.version(), Some(1)).await
+    }
+}
+
 /// Files in the newest checkpoint, as `_last_checkpoint` says; 0 without one.
 async fn files_of_last(log: &Log) -> Result<u64> {
     let path = log.root.clone().join("_delta_log").join("_last_checkpoint");

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 
+use crate::arranged::{self, Arranged};
+
 /// A Parquet data file written but in no commit yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFile {
@@ -18,6 +20,8 @@ pub struct NewFile {
     pub rows: u64,
     /// Delta's `stats` JSON: `numRecords`, `minValues`, `maxValues`, `nullCount`, `tightBounds`.
     pub stats: String,
+    /// Kept in the log where an `Optimize` adds the file.
+    pub arranged: Arranged,
 }
 
 /// A Parquet change-feed file written but in no commit yet. Its rows carry `_change_type`.
@@ -69,7 +73,7 @@ pub struct DataFile {
     pub(crate) said: Said,
 }
 
-/// What an `add` says that nobody here reads.
+/// What an `add` says beside, as it stands there.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Said {
     /// The statistics as the log spells them.
@@ -83,6 +87,16 @@ impl DataFile {
     pub fn live_rows(&self) -> Option<u64> {
         let deleted = self.deletion_vector.as_ref().map_or(0, |vector| vector.rows);
         self.stats.rows.map(|rows| rows.saturating_sub(deleted))
+    }
+
+    /// How its rows came to lie as they do, as far as its writer says.
+    pub fn arranged(&self) -> Arranged {
+        self.said.tags.as_ref().map(arranged::of_tags).unwrap_or_default()
+    }
+
+    /// Whose clustering laid its rows (`clusteringProvider`); nobody else may cluster it anew.
+    pub fn clustering_provider(&self) -> Option<&str> {
+        self.said.clustering_provider.as_deref()
     }
 }
 

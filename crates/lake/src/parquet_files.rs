@@ -69,6 +69,8 @@ pub(crate) struct Written<O> {
     pub partition_values: PartitionValues,
     pub size: u64,
     pub rows: u64,
+    /// The bytes that were aimed at, where they were reached.
+    pub full_at: Option<u64>,
     pub observed: O,
 }
 
@@ -127,7 +129,7 @@ impl<O: Observer> ParquetFiles<O> {
         file.rows += rows.num_rows() as u64;
         let bytes = (file.writer.bytes_written() + file.writer.in_progress_size()) as u64;
         if bytes >= self.layout.file_bytes_target {
-            return self.close(values.clone(), file).await;
+            return self.close(values.clone(), file, Some(self.layout.file_bytes_target)).await;
         }
         self.open.insert(values.clone(), file);
         self.stay_within_memory().await
@@ -142,7 +144,7 @@ impl<O: Observer> ParquetFiles<O> {
             let biggest = self.open.iter().max_by_key(|(_, file)| held_bytes(file)).map(|(values, _)| values.clone());
             let Some(values) = biggest else { return Ok(()) };
             if let Some(file) = self.open.remove(&values) {
-                self.close(values, file).await?;
+                self.close(values, file, None).await?;
             }
         }
     }
@@ -159,17 +161,17 @@ impl<O: Observer> ParquetFiles<O> {
         Ok(OpenFile { path, writer, rows: 0, observed: (self.new_observer)() })
     }
 
-    async fn close(&mut self, partition_values: PartitionValues, mut file: OpenFile<O>) -> Result<()> {
+    async fn close(&mut self, partition_values: PartitionValues, mut file: OpenFile<O>, full_at: Option<u64>) -> Result<()> {
         file.writer.finish().await.map_err(|error| self.failed(&file.path, error))?;
         let size = file.writer.bytes_written() as u64;
-        self.written.push(Written { path: file.path, partition_values, size, rows: file.rows, observed: file.observed });
+        self.written.push(Written { path: file.path, partition_values, size, rows: file.rows, full_at, observed: file.observed });
         Ok(())
     }
 
     /// Completes every file; in the order in which they were completed.
     pub(crate) async fn finish(mut self) -> Result<Vec<Written<O>>> {
         while let Some((values, file)) = self.open.pop_first() {
-            self.close(values, file).await?;
+            self.close(values, file, None).await?;
         }
         Ok(self.written)
     }

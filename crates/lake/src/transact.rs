@@ -27,8 +27,8 @@ use crate::log::Log;
 use crate::marks::{self, Marked};
 use crate::state::{CLUSTERING_DOMAIN, State, clustering_configuration};
 use crate::{
-    Commit, CommitOutcome, Conflict, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, TableLayout, controls,
-    deletion_vector, delta_schema, error, protocol, stats_read, well_formed,
+    Commit, CommitOutcome, Conflict, Curve, DataFile, DeletionVector, Error, LakeOptions, Operation, Reads, Result, Table, TableLayout,
+    controls, deletion_vector, delta_schema, error, protocol, stats_read, well_formed,
 };
 
 /// Who we are in the history.
@@ -36,6 +36,9 @@ pub(crate) const ENGINE: &str = concat!("tributary/", env!("CARGO_PKG_VERSION"))
 
 /// The parameter of a commit that takes all rows away that were there.
 const FULL_REFRESH: &str = "tributary.fullRefresh";
+
+/// What the history calls a commit before files are deleted.
+pub(crate) const VACUUM_START: &str = "VACUUM START";
 
 /// How often a put is sent that gets no answer while the log says it did not land, and how often the log is asked.
 const TRIES_WITHOUT_ANSWER: u32 = 5;
@@ -56,6 +59,23 @@ pub(crate) async fn commit(table: &Table, commit: Commit) -> Result<CommitOutcom
     }
     if controls::positions_outside_commit(options) && !commit.progress.is_empty() {
         return rows_then_positions(table, commit, metadata).await;
+    }
+    attempt(table, &commit, metadata).await
+}
+
+/// Commits what brings an earlier version back, metadata and all.
+pub(crate) async fn restore(table: &Table, commit: Commit, metadata: Option<(Metadata, Option<Protocol>)>) -> Result<CommitOutcome> {
+    let state = table.state();
+    state.ensure_writable(table.name())?;
+    let malformed = |reason| Error::Malformed { table: table.name().clone(), reason };
+    if metadata.is_none() {
+        well_formed::check(&commit, state, Some(table.live_files().await?), true).map_err(malformed)?;
+    } else {
+        // Metadata alone is a change too.
+        well_formed::check_touched(&commit, Some(table.live_files().await?)).map_err(malformed)?;
+    }
+    if let Some((app_id, expected, found)) = fenced(&commit, &state.progress) {
+        return Ok(CommitOutcome::Fenced { app_id, expected, found });
     }
     attempt(table, &commit, metadata).await
 }
@@ -349,6 +369,7 @@ fn body(table: &Table, commit: &Commit, marked: &[Marked], metadata: Option<(Met
     );
     body.extend(commit.removes.iter().chain(marked.iter().map(|marked| &marked.file)).map(|file| removal(file, data_change, now)));
     body.extend(marked.iter().filter_map(|marked| Some(addition_again(&marked.file, marked.vector.clone()?))));
+    body.extend(commit.again.iter().map(|file| addition(file, file.deletion_vector.clone(), file.said.stats.as_deref().map(str::to_owned))));
     body.extend(commit.adds.iter().map(|file| {
         Action::Add(Box::new(Add {
             path: action::encode_path(&file.path),
@@ -357,11 +378,12 @@ fn body(table: &Table, commit: &Commit, marked: &[Marked], metadata: Option<(Met
             modification_time: now,
             data_change,
             stats: Some(file.stats.clone()),
-            tags: None,
+            // What rows are new is not yet arranged, whoever wrote it.
+            tags: file.arranged.tags().filter(|_| !data_change),
             deletion_vector: None,
             base_row_id: None,
             default_row_commit_version: None,
-            clustering_provider: None,
+            clustering_provider: file.arranged.provider().filter(|_| !data_change),
         }))
     }));
     body.extend(commit.changes.iter().map(|file| {
@@ -388,15 +410,19 @@ fn removal(file: &DataFile, data_change: bool, now: i64) -> Action {
 
 /// A file as it was added, with another deletion vector.
 fn addition_again(file: &DataFile, vector: DeletionVector) -> Action {
+    addition(file, Some(vector), file.said.stats.as_deref().map(marks::with_loose_bounds))
+}
+
+fn addition(file: &DataFile, deletion_vector: Option<DeletionVector>, stats: Option<String>) -> Action {
     Action::Add(Box::new(Add {
         path: file.log_path.clone(),
         partition_values: file.partition_values.clone(),
         size: file.size,
         modification_time: file.modified_ms,
         data_change: true,
-        stats: file.said.stats.as_deref().map(marks::with_loose_bounds),
+        stats,
         tags: file.said.tags.clone(),
-        deletion_vector: Some(vector),
+        deletion_vector,
         base_row_id: file.row_tracking.and_then(|tracking| tracking.base_row_id),
         default_row_commit_version: file.row_tracking.and_then(|tracking| tracking.default_row_commit_version),
         clustering_provider: file.said.clustering_provider.clone(),
@@ -405,16 +431,32 @@ fn addition_again(file: &DataFile, vector: DeletionVector) -> Action {
 
 fn commit_info(commit: &Commit, state: &State, txn_id: Uuid, timestamp: i64) -> CommitInfo {
     let text = |text: &str| Value::String(text.to_owned());
-    let parameters = match commit.operation {
+    let mut parameters = match commit.operation {
         Operation::Write => BTreeMap::from([("mode".to_owned(), text("Append"))]),
         Operation::Overwrite => {
             let mode = ("mode".to_owned(), text("Overwrite"));
             std::iter::once(mode).chain(commit.replaces.then(|| (FULL_REFRESH.to_owned(), text("true")))).collect()
         }
-        Operation::Merge | Operation::Update | Operation::Delete | Operation::Optimize | Operation::Restore | Operation::Alter => {
-            BTreeMap::new()
+        Operation::Optimize => {
+            let cube = commit.adds.iter().find_map(|file| file.arranged.cube.as_ref());
+            let columns =
+                |curve| text(&Value::from(cube.filter(|cube| cube.curve == curve).map_or(&[][..], |cube| &cube.columns)).to_string());
+            BTreeMap::from([
+                ("predicate".to_owned(), text("[]")),
+                ("zOrderBy".to_owned(), columns(Curve::ZOrder)),
+                ("clusterBy".to_owned(), columns(Curve::Hilbert)),
+            ])
         }
+        Operation::Merge
+        | Operation::Update
+        | Operation::Delete
+        | Operation::Restore
+        | Operation::Alter
+        | Operation::VacuumStart
+        | Operation::VacuumEnd
+        | Operation::Fsck => BTreeMap::new(),
     };
+    parameters.extend(commit.parameters.iter().map(|(name, value)| (name.clone(), text(value))));
     let metrics: BTreeMap<String, Value> = commit.metrics.iter().map(|(name, value)| (name.clone(), text(value))).collect();
     CommitInfo {
         in_commit_timestamp: None,
@@ -452,5 +494,8 @@ fn name_of(commit: &Commit) -> &'static str {
         Operation::Optimize => "OPTIMIZE",
         Operation::Restore => "RESTORE",
         Operation::Alter => "SET TBLPROPERTIES",
+        Operation::VacuumStart => VACUUM_START,
+        Operation::VacuumEnd => "VACUUM END",
+        Operation::Fsck => "FSCK",
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use object_store::memory::InMemory;
 
 use tributary_specs::Column;
 
@@ -16,7 +17,7 @@ use crate::constraints::Rules;
 use crate::parquet_files::{Layout, Observer, PART_BYTES, ParquetFiles, Written};
 use crate::partition::file_schema;
 use crate::stats::{StatsCollector, StatsColumns};
-use crate::{ChangeFile, ChangeRows, Error, NewFile, Result, Table, TableLayout};
+use crate::{Arranged, ChangeFile, ChangeRows, Cube, Error, NewFile, Result, Table, TableLayout};
 
 const MIB: u64 = 1 << 20;
 
@@ -49,6 +50,10 @@ pub struct WriterOptions {
     pub layout: Option<TableLayout>,
     /// What the footers of the files say beside: names and texts, for [`crate::KeySearch::says`].
     pub says: std::collections::BTreeMap<String, String>,
+    /// The files are of this cube: whoever writes has sorted the rows along its curve.
+    pub cube: Option<Cube>,
+    /// The files are written to memory and forgotten, to learn how large they would be; no commit may name them.
+    pub rehearses: bool,
 }
 
 impl Default for WriterOptions {
@@ -60,6 +65,8 @@ impl Default for WriterOptions {
             columns: None,
             layout: None,
             says: Default::default(),
+            cube: None,
+            rehearses: false,
         }
     }
 }
@@ -95,6 +102,7 @@ fn file_size_property(text: &str) -> Option<u64> {
 pub struct DataWriter {
     rules: Rules,
     files: ParquetFiles<StatsCollector>,
+    cube: Option<Cube>,
 }
 
 impl Observer for StatsCollector {
@@ -119,13 +127,14 @@ impl DataWriter {
     /// # Errors
     /// Store errors.
     pub async fn finish(self) -> Result<Vec<NewFile>> {
-        let written = self.files.finish().await?;
-        let new_file = |Written { path, partition_values, size, rows, observed }: Written<StatsCollector>| NewFile {
+        let (cube, written) = (self.cube, self.files.finish().await?);
+        let new_file = |Written { path, partition_values, size, rows, full_at, observed }: Written<StatsCollector>| NewFile {
             path,
             partition_values,
             size,
             rows,
             stats: observed.json(),
+            arranged: Arranged { cube: cube.clone(), full_at },
         };
         Ok(written.into_iter().map(new_file).collect())
     }
@@ -233,6 +242,12 @@ fn unknown_change(types: &StringArray) -> Option<usize> {
 }
 
 impl Table {
+    /// Bytes of a file: `delta.targetFileSize` where the table has it, else [`file_bytes_target`] of the bytes of all its files.
+    pub fn file_bytes_target(&self, table_bytes: u64) -> u64 {
+        let said = self.properties().get("delta.targetFileSize").and_then(|text| file_size_property(text));
+        said.unwrap_or_else(|| file_bytes_target(table_bytes))
+    }
+
     /// A writer of data files that enforces this snapshot's schema, constraints, defaults and generated columns.
     ///
     /// # Errors
@@ -248,8 +263,9 @@ impl Table {
         let mut always = options.key_columns.clone();
         always.extend(lies.cluster_by);
         let columns = StatsColumns::of(self.properties());
+        let cube = options.cube.clone();
         let layout = self.layout(Arc::clone(&files), "", "part", options);
-        Ok(DataWriter { rules, files: ParquetFiles::new(layout, move || StatsCollector::new(&files, &columns, &always)) })
+        Ok(DataWriter { rules, files: ParquetFiles::new(layout, move || StatsCollector::new(&files, &columns, &always)), cube })
     }
 
     /// A writer of change-feed files.
@@ -272,18 +288,17 @@ impl Table {
     }
 
     fn layout(&self, schema: SchemaRef, folder: &'static str, file_prefix: &'static str, options: WriterOptions) -> Layout {
-        let said = self.properties().get("delta.targetFileSize").and_then(|text| file_size_property(text));
         let row_group_bytes = (self.lake().options().memory_limit / ROW_GROUP_PART).max(ROW_GROUP_BYTES_MIN);
         Layout {
             table: self.name().clone(),
-            store: Arc::clone(&self.log().store),
+            store: if options.rehearses { Arc::new(InMemory::new()) } else { Arc::clone(&self.log().store) },
             root: self.log().root.clone(),
             ids: Arc::clone(&self.lake().options().ids),
             folder,
             file_prefix,
             schema,
             partition_columns: options.layout.map_or_else(|| self.partition_columns().to_vec(), |lies| lies.partition_by),
-            file_bytes_target: options.file_bytes_target.or(said).unwrap_or_else(|| file_bytes_target(0)),
+            file_bytes_target: options.file_bytes_target.unwrap_or_else(|| self.file_bytes_target(0)),
             row_group_rows: ROW_GROUP_ROWS,
             row_group_bytes,
             memory_limit: options.memory_limit.min(PART_BYTES + 4 * row_group_bytes),

@@ -25,11 +25,13 @@ pub enum Control {
     FlowsShareOnePosition,
     /// The first reading of a source whose rows have changed comes in parts, as any other.
     FirstReadInParts,
+    /// Of the files that are written anew together one is not read, and another is read twice instead.
+    InputForgotten,
 }
 
 impl Control {
     /// Every control.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PositionsOutsideCommit,
         Self::FencingOff,
         Self::DeleteMemoryOff,
@@ -39,6 +41,7 @@ impl Control {
         Self::BeforeImagesUnchecked,
         Self::FlowsShareOnePosition,
         Self::FirstReadInParts,
+        Self::InputForgotten,
     ];
 }
 

@@ -73,7 +73,7 @@ async fn add_file(shop: &Shop, table: &Table, rows: &RecordBatch, layout: Layout
     let (size, count) = (bytes.len() as u64, rows.num_rows() as u64);
     shop.put(table, &path, bytes).await?;
     let stats = format!(r#"{{"numRecords":{count}}}"#);
-    let file = NewFile { path, partition_values: BTreeMap::new(), size, rows: count, stats };
+    let file = NewFile { path, partition_values: BTreeMap::new(), size, rows: count, stats, arranged: Default::default() };
     committed(table, Commit { adds: vec![file], ..Commit::default() }).await
 }
 
