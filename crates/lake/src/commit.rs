@@ -16,6 +16,8 @@ pub struct Commit {
     pub adds: Vec<NewFile>,
     /// Files of the snapshot that stop being live.
     pub removes: Vec<DataFile>,
+    /// Files of an earlier version that become live again as they were, their deletion vectors with them (`Restore`).
+    pub again: Vec<DataFile>,
     /// Rows of files of the snapshot that are no longer live; the files stay, with deletion vectors. A file of which no row is left
     /// is removed. Only where [`crate::Table::marks_rows`] says so.
     pub marks: Vec<RowMarks>,
@@ -45,6 +47,8 @@ pub struct Commit {
     pub user_metadata: Option<String>,
     /// Numbers kept in the history (`numOutputRows`, …).
     pub metrics: BTreeMap<String, String>,
+    /// What was asked for, kept in the history, beside what follows from the operation.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// By which columns a table is partitioned or clustered.
@@ -85,6 +89,12 @@ pub enum Operation {
     Restore,
     /// Only schema, properties or protocol changed.
     Alter,
+    /// Files that no version needs are about to be deleted; nothing else is in it.
+    VacuumStart,
+    /// They are deleted; nothing else is in it.
+    VacuumEnd,
+    /// Files that are not there any more stop being live.
+    Fsck,
 }
 
 /// What a writer read to plan its commit.
@@ -194,6 +204,12 @@ pub enum Conflict {
         version: u64,
         /// The domain.
         domain: String,
+    },
+    /// Files are being deleted, and this commit makes files live again.
+    #[error("version {version} began to delete files that this commit may need")]
+    Vacuum {
+        /// The winner.
+        version: u64,
     },
     /// Every attempt found a newer version.
     #[error("{attempts} attempts each found a newer version")]

@@ -11,6 +11,7 @@
 //! | row-level change | marked more rows of a file in which we found none of our keys | go on top of it |
 //! | row-level change | added rows that may hold our keys | plan again |
 //! | optimize | touched one of our inputs | plan again |
+//! | restore | began to delete files | plan again |
 //! | reader of everything | added or removed rows | plan again |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use datafusion::common::ScalarValue;
 
 use crate::action::{Action, Add};
-use crate::{Commit, Conflict, DataFile, FileStats, KeyRange, KeyRanges, Reads};
+use crate::{Commit, Conflict, DataFile, FileStats, KeyRange, KeyRanges, Operation, Reads, transact};
 
 /// How a race ended for the loser's plan.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,7 +88,11 @@ impl<'a> Plan<'a> {
             }
             Action::Remove(remove) => self.broken_by_remove(winner, &remove.path, remove.data_change),
             Action::Add(add) => self.broken_by_add(winner, add),
-            Action::CommitInfo(_) | Action::Txn(_) | Action::Cdc(_) => None,
+            Action::CommitInfo(info) => {
+                let deletes = info.operation.as_deref() == Some(transact::VACUUM_START);
+                (deletes && self.commit.operation == Operation::Restore).then_some(Conflict::Vacuum { version })
+            }
+            Action::Txn(_) | Action::Cdc(_) => None,
         }
     }
 

@@ -34,6 +34,11 @@ pub(crate) fn in_commit_timestamp(actions: &[Action]) -> Option<i64> {
     info(actions).and_then(|info| info.in_commit_timestamp)
 }
 
+/// What its writer calls a commit.
+pub(crate) fn operation(actions: &[Action]) -> Option<String> {
+    info(actions).and_then(|info| info.operation.clone())
+}
+
 fn entry(version: u64, actions: &[Action]) -> CommitEntry {
     let info = info(actions).cloned().unwrap_or_default();
     let count = |matches: fn(&Action) -> bool| actions.iter().filter(|action| matches(action)).count() as u64;

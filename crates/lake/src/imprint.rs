@@ -26,7 +26,12 @@ impl Imprint {
             Operation::Write | Operation::Merge | Operation::Update | Operation::Delete | Operation::Overwrite => {
                 !commit.adds.is_empty() || !commit.progress.is_empty()
             }
-            Operation::Optimize | Operation::Restore | Operation::Alter => false,
+            Operation::Optimize
+            | Operation::Restore
+            | Operation::Alter
+            | Operation::VacuumStart
+            | Operation::VacuumEnd
+            | Operation::Fsck => false,
         };
         if let Some(text) = self.texts.get(table.name()).filter(|_| moves && self.is_new_to(table)) {
             commit.domains.insert(self.domain.clone(), Some(text.clone()));

@@ -307,7 +307,7 @@ fn is_absent(error: &delta_kernel::Error) -> bool {
 }
 
 /// The actions of a batch of log rows; most rows hold none that was asked for.
-fn actions_of(table: &TableName, batch: &RecordBatch) -> Result<Vec<Action>> {
+pub(crate) fn actions_of(table: &TableName, batch: &RecordBatch) -> Result<Vec<Action>> {
     let mut any = BooleanArray::from(vec![false; batch.num_rows()]);
     for column in batch.columns() {
         any = or(&any, &is_not_null(column)?)?;

@@ -63,6 +63,15 @@ impl Table {
         }
     }
 
+    /// The last version of this snapshot's made at `instant` or earlier; none before the first commit that can be read.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn version_at(&self, instant: DateTime<Utc>) -> Result<Option<u64>> {
+        let timeline = self.timeline(Some(self.version())).await?;
+        Ok(self.last_at(&timeline, instant).await?.map(|index| timeline.commits[index].0))
+    }
+
     /// First and last version made in `[from, to]`, of this snapshot's.
     pub(crate) async fn versions_between(&self, from: DateTime<Utc>, to: DateTime<Utc>) -> Result<Option<(u64, u64)>> {
         let timeline = self.timeline(Some(self.version())).await?;

@@ -20,8 +20,12 @@ pub(crate) fn check(commit: &Commit, state: &State, live: Option<&[DataFile]>, c
 }
 
 fn check_emptiness(commit: &Commit, state: &State) -> Result<(), String> {
-    let Commit { adds, removes, marks, changes, progress, schema, domains, .. } = commit;
+    let Commit { adds, removes, again, marks, changes, progress, schema, domains, .. } = commit;
+    if matches!(commit.operation, Operation::VacuumStart | Operation::VacuumEnd) {
+        return Ok(());
+    }
     let empty = adds.is_empty()
+        && again.is_empty()
         && removes.is_empty()
         && marks.is_empty()
         && changes.is_empty()
@@ -71,6 +75,9 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
     if commit.reads == Reads::BlindAppend && touches {
         return Err("a blind append removes files or rows".to_owned());
     }
+    if !commit.again.is_empty() && commit.operation != Operation::Restore {
+        return Err("files become live again, and it is no restore".to_owned());
+    }
     if commit.layout.is_some() && !commit.replaces {
         return Err("the table is to lie otherwise, and its rows stay".to_owned());
     }
@@ -108,7 +115,7 @@ fn check_files(commit: &Commit, state: &State, live: Option<&[DataFile]>) -> Res
 }
 
 /// A touched file that is not live would be removed by nobody, and its rows would be there twice.
-fn check_touched(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), String> {
+pub(crate) fn check_touched(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), String> {
     let Some(live) = live else { return Ok(()) };
     let live: BTreeMap<&str, &DataFile> = live.iter().map(|file| (file.log_path.as_str(), file)).collect();
     let mut seen = BTreeSet::new();
@@ -126,6 +133,9 @@ fn check_touched(commit: &Commit, live: Option<&[DataFile]>) -> Result<(), Strin
 }
 
 fn check_domains(commit: &Commit) -> Result<(), String> {
+    if commit.operation == Operation::Restore {
+        return Ok(());
+    }
     match commit.domains.keys().find(|domain| domain.starts_with("delta.")) {
         Some(domain) => Err(format!("the domain `{domain}` is not ours to write")),
         None => Ok(()),
