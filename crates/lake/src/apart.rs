@@ -35,7 +35,9 @@ impl Table {
         let (earlier, later) = (before.files().await?, self.files().await?);
         let mut fields: Vec<Field> = self.schema().fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
         let has = |name: &str| self.columns().iter().any(|column| column.name.eq_ignore_ascii_case(name));
-        fields.extend(before.schema().fields().iter().filter(|field| !has(field.name())).map(|field| field.as_ref().clone().with_nullable(true)));
+        fields.extend(
+            before.schema().fields().iter().filter(|field| !has(field.name())).map(|field| field.as_ref().clone().with_nullable(true)),
+        );
         let schema: SchemaRef = Arc::new(Schema::new(fields));
         let (gone, new) = (without(&earlier, &later), without(&later, &earlier));
         let bytes = gone.iter().chain(&new).map(|file| file.size).sum();

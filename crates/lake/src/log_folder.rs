@@ -15,13 +15,14 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, AsArray};
 use futures::TryStreamExt;
-use object_store::path::Path;
 use object_store::ObjectStoreExt;
-use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
+use object_store::path::Path;
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
 use serde_json::Value;
 
 use crate::folder::{StoredObject, objects};
+use crate::snapshot::Snapshot;
 use crate::stored_file::StoredFile;
 use crate::{Error, Result, Table};
 
@@ -162,6 +163,28 @@ impl Table {
             Err(error) => return Err(failed(error)),
         };
         Ok(serde_json::from_slice::<Value>(&bytes).ok().and_then(|hint| hint["version"].as_u64()))
+    }
+
+    /// The first version whose commit file is there, and all after it; none when there is none.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn earliest_commit(&self) -> Result<Option<u64>> {
+        Ok(self.log().versions().await?.earliest_commit)
+    }
+
+    /// Opens a version anew, and reads its files, from a checkpoint of this very version.
+    ///
+    /// # Errors
+    /// [`Error::Log`] where there is no checkpoint of it that can be read; store errors.
+    pub async fn ensure_checkpoint(&self, version: u64) -> Result<()> {
+        let unreadable = || self.log().unreadable(format!("version {version} has no checkpoint that can be read"));
+        let opened = self.log().open(Some(version)).await?.ok_or_else(unreadable)?;
+        let snapshot = Snapshot::new(self.name(), opened)?;
+        if snapshot.state.checkpoint_version() != Some(version) {
+            return Err(unreadable());
+        }
+        snapshot.files(self.log()).await.map(drop)
     }
 
     fn log_place(&self, path: &str) -> Path {

@@ -58,7 +58,8 @@ impl Table {
 /// The files of one snapshot that are not, or not with the same rows, in the other.
 pub(crate) fn without(files: &[DataFile], others: &[DataFile]) -> Vec<DataFile> {
     let key = |file: &DataFile| {
-        let vector = file.deletion_vector.as_ref().map(|vector| (vector.path_or_inline_dv.clone(), vector.offset, vector.storage_type.clone()));
+        let vector =
+            file.deletion_vector.as_ref().map(|vector| (vector.path_or_inline_dv.clone(), vector.offset, vector.storage_type.clone()));
         (file.log_path.clone(), vector)
     };
     let there: BTreeSet<_> = others.iter().map(key).collect();

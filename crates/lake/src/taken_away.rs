@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use delta_kernel::actions::get_all_actions_schema;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
-use futures::stream::{self, BoxStream};
 use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 
 use crate::action::{Action, Remove};
 use crate::folder::{relative, vector_paths};
@@ -60,7 +60,8 @@ impl Table {
         let log = self.log();
         let actions = self.commit_actions(version).await?;
         let timestamp = self.commit_time(version, &actions).await?;
-        let mut found = CommitRemovals { version, timestamp, operation: history::operation(&actions), removed: Vec::new(), changes: Vec::new() };
+        let mut found =
+            CommitRemovals { version, timestamp, operation: history::operation(&actions), removed: Vec::new(), changes: Vec::new() };
         for action in &actions {
             match action {
                 Action::Remove(remove) => found.removed.push(removed(log, remove)?),

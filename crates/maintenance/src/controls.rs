@@ -7,6 +7,11 @@ pub(crate) fn forgets_an_input(options: &LakeOptions) -> bool {
     broken(options, Rule::InputForgotten)
 }
 
+/// The slowest reader of a table is not waited for.
+pub(crate) fn forgets_a_reader(options: &LakeOptions) -> bool {
+    broken(options, Rule::ReaderForgotten)
+}
+
 #[cfg(feature = "controls")]
 use tributary_testkit::Control as Rule;
 
@@ -18,6 +23,7 @@ fn broken(options: &LakeOptions, rule: Rule) -> bool {
 #[cfg(not(feature = "controls"))]
 enum Rule {
     InputForgotten,
+    ReaderForgotten,
 }
 
 #[cfg(not(feature = "controls"))]

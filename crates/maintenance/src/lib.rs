@@ -12,21 +12,38 @@
 //! - A kill loses the group that was under way, and nothing else; its files are in no commit.
 
 mod busy;
+mod clean_log;
 mod controls;
 mod curve;
 mod error;
+mod fsck;
 mod group;
 mod inputs;
+mod interval;
 mod options;
 mod plan;
+mod readers;
 mod report;
+mod restore;
 mod rewrite;
 mod run;
+mod vacuum;
 
+pub use clean_log::{CleanLogOptions, CleanLogReport, LOG_RETENTION_DEFAULT, clean_log};
 pub use error::Error;
+pub use fsck::{Defect, Finding, FsckOptions, FsckReport, fsck};
 pub use options::{Options, Task};
+pub use readers::{Needs, READER_PROPERTY, Reader, Readers};
 pub use report::{Amount, Report, Status, TableReport};
+pub use restore::{PositionMove, Positions, RestoreOptions, RestoreReport, RestoreTo, restore};
 pub use run::{maintain, maintain_table};
+pub use vacuum::{HeldBy, LONGEST_WRITE_DEFAULT, OldFile, RETENTION_DEFAULT, VacuumMode, VacuumOptions, VacuumReport, vacuum};
 
 /// What fallible functions of this crate return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A table that is there.
+async fn open(lake: &tributary_lake::Lake, name: &tributary_specs::TableName) -> Result<tributary_lake::Table> {
+    let opened = lake.table(name).await.map_err(Error::lake("opening", name))?;
+    opened.ok_or_else(|| Error::lake("opening", name)(tributary_lake::Error::NoTable { table: name.clone() }))
+}

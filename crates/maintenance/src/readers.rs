@@ -113,11 +113,8 @@ impl Readers {
     pub fn of_table(&self, table: &Table, outside: &[Reader]) -> Result<Vec<Reader>> {
         let is_meant = |position: &&Position| position.identity.is_none_or(|identity| identity == table.identity());
         let targets = self.by_source.get(table.name()).into_iter().flatten().filter(is_meant);
-        let targets = targets.map(|position| Reader {
-            name: position.name.clone(),
-            needs: Needs::Version(position.version),
-            declared: false,
-        });
+        let targets =
+            targets.map(|position| Reader { name: position.name.clone(), needs: Needs::Version(position.version), declared: false });
         let mut readers: Vec<Reader> = targets.chain(outside.iter().cloned()).collect();
         for (property, value) in table.properties() {
             let Some(name) = property.strip_prefix(READER_PROPERTY) else { continue };
@@ -157,6 +154,11 @@ fn of_target(target: &TableName, positions: &BTreeMap<String, i64>) -> Vec<(Tabl
         }
     }
     found
+}
+
+/// The sources of positions that a target is to have, and which version of each it goes on after.
+pub(crate) fn sources_of(target: &TableName, positions: &BTreeMap<String, i64>) -> Vec<(TableName, u64)> {
+    of_target(target, positions).into_iter().map(|(source, position)| (source, position.version)).collect()
 }
 
 /// The earliest version that readers need, and who needs it; `version_at` is what a time so many seconds ago stands for.

@@ -27,11 +27,13 @@ pub enum Control {
     FirstReadInParts,
     /// Of the files that are written anew together one is not read, and another is read twice instead.
     InputForgotten,
+    /// Vacuum and log clean-up do not wait for the slowest reader of a table.
+    ReaderForgotten,
 }
 
 impl Control {
     /// Every control.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PositionsOutsideCommit,
         Self::FencingOff,
         Self::DeleteMemoryOff,
@@ -42,6 +44,7 @@ impl Control {
         Self::FlowsShareOnePosition,
         Self::FirstReadInParts,
         Self::InputForgotten,
+        Self::ReaderForgotten,
     ];
 }
 
