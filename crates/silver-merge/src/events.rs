@@ -27,6 +27,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Each kind, in the order of their declaration.
+    pub const ALL: [Self; 6] = [Self::Upsert, Self::Delete, Self::Cut, Self::Truncate, Self::TruncateCut, Self::Link];
+
     /// The name under which `_state` keeps it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +44,7 @@ impl Kind {
 
     /// The kind of this name.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Upsert, Self::Delete, Self::Cut, Self::Truncate, Self::TruncateCut, Self::Link].into_iter().find(|kind| kind.name() == name)
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Whether it concerns every key.

@@ -1,4 +1,4 @@
-//! Reads the new rows of the source, slice by slice of their keys.
+//! Reads the new rows of the source, batch by batch.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,14 +12,13 @@ use crate::conform::conform;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
 use crate::judge::{Counted, Judge, Judged, Rejected, add_counts};
-use crate::keys::{Key, KeyCodec, Slices};
+use crate::keys::{Key, KeyCodec};
 use crate::late::{Late, Lateness};
 use crate::options::Options;
 use crate::reach::first_version;
 use crate::select::Selection;
 use crate::source::{Delivery, Source};
 use crate::stop::join_stops;
-use crate::survey::{Survey, weight};
 use crate::target::Target;
 
 /// A range of source versions.
@@ -61,17 +60,6 @@ pub(crate) struct Findings {
     pub rejected: Vec<Rejected>,
     /// What was late.
     pub late: Late,
-}
-
-/// The events of a slice.
-pub(crate) enum Slice {
-    Events {
-        events: Box<Events>,
-        /// Preimages of updates that say nothing beside the postimage.
-        preimages: u64,
-    },
-    /// They are more than may be held: the keys must be dealt to more slices.
-    TooLarge,
 }
 
 /// A pass over the new rows, batch by batch.
@@ -221,54 +209,12 @@ impl Intake<'_> {
         }
     }
 
-    /// The events whose keys are in a slice; and those of every key, which are in each.
+    /// In a change feed the preimage of an update, and a delete, say nothing of a key that has a row after the same commit. Gives the
+    /// others, and how many were left out.
     ///
     /// # Errors
-    /// As [`Reading::next`] and [`Reading::finish`].
-    pub async fn slice(&self, codec: &KeyCodec, slices: &Slices, at: usize, bytes_max: usize) -> Result<(Slice, Findings)> {
-        let fail = |error| Error::kernel(&self.spec.table, error);
-        let (mut parts, mut preimages, mut bytes) = (Vec::new(), Vec::new(), 0);
-        let mut apart: HashSet<Key> = HashSet::new();
-        let mut reading = self.read();
-        while let Some(judged) = reading.next().await? {
-            let kept = rows_of_slice(self.target, codec, slices, at, &judged.events).map_err(fail)?;
-            if kept.is_empty() {
-                continue;
-            }
-            preimages.extend(kept.values().iter().map(|row| judged.preimages[*row as usize]));
-            let part = if kept.len() == judged.events.len() { judged.events } else { judged.events.take(&kept).map_err(fail)? };
-            bytes += weight(&part);
-            if bytes > bytes_max && apart.len() < 2 {
-                parts.iter().chain([&part]).try_for_each(|part| self.keep_apart(codec, slices, part, &mut apart)).map_err(fail)?;
-            }
-            if bytes > bytes_max && apart.len() > 1 {
-                return Ok((Slice::TooLarge, Findings::default()));
-            }
-            parts.push(part);
-        }
-        let findings = reading.finish()?;
-        let events = Events::concat(&self.target.shape, parts).map_err(fail)?;
-        let (events, preimages) = self.without_preimages(codec, events, &preimages).map_err(fail)?;
-        Ok((Slice::Events { events: Box::new(events), preimages }, findings))
-    }
-
-    /// Collects keys that more slices could part, until there are two.
-    fn keep_apart(&self, codec: &KeyCodec, slices: &Slices, events: &Events, apart: &mut HashSet<Key>) -> Result<(), ArrowError> {
-        let keys = codec.encode(&codec.columns_of(&self.target.shape, &events.rows))?;
-        for row in (0..events.len()).filter(|row| !events.kinds[*row].is_global()) {
-            if apart.len() > 1 {
-                break;
-            }
-            let key = keys.row(row);
-            if !slices.tied.contains(key.as_ref()) {
-                apart.insert(Key::from(key.as_ref()));
-            }
-        }
-        Ok(())
-    }
-
-    /// In a change feed the preimage of an update, and a delete, say nothing of a key that has a row after the same commit.
-    fn without_preimages(&self, codec: &KeyCodec, events: Events, before: &[bool]) -> Result<(Events, u64), ArrowError> {
+    /// When keys do not have the table's types.
+    pub fn without_preimages(&self, codec: &KeyCodec, events: Events, before: &[bool]) -> Result<(Events, u64), ArrowError> {
         if self.source.delivery != Delivery::Feed || events.len() == 0 {
             return Ok((events, 0));
         }
@@ -283,20 +229,6 @@ impl Intake<'_> {
         let dropped = (events.len() - kept.len()) as u64;
         Ok((events.take(&kept)?, dropped))
     }
-
-    /// Looks through the batch, to deal its keys to slices.
-    ///
-    /// # Errors
-    /// As [`Reading::next`].
-    pub async fn survey(&self, codec: &KeyCodec) -> Result<Survey> {
-        let mut survey = Survey::default();
-        let mut reading = self.read();
-        while let Some(judged) = reading.next().await? {
-            survey.add(self.target, codec, &judged.events).map_err(|error| Error::kernel(&self.spec.table, error))?;
-        }
-        survey.close();
-        Ok(survey)
-    }
 }
 
 /// The pairs of keys that key changes among events tie together.
@@ -308,15 +240,6 @@ pub(crate) fn ties(target: &Target, codec: &KeyCodec, events: &Events) -> Result
     let others = codec.encode(&others)?;
     let pair = |row: usize| (Key::from(own.row(row).as_ref()), Key::from(others.row(row).as_ref()));
     Ok((0..events.len()).filter(|row| events.has_other_key(*row)).map(pair).collect())
-}
-
-fn rows_of_slice(target: &Target, codec: &KeyCodec, slices: &Slices, at: usize, events: &Events) -> Result<UInt32Array, ArrowError> {
-    if slices.count <= 1 {
-        return Ok((0..events.len() as u32).collect());
-    }
-    let keys = codec.encode(&codec.columns_of(&target.shape, &events.rows))?;
-    let is_here = |row: &u32| events.kinds[*row as usize].is_global() || slices.of(keys.row(*row as usize).as_ref()) == at;
-    Ok((0..events.len() as u32).filter(is_here).collect())
 }
 
 /// Which source rows have come out, so that a row that comes out twice is noticed.

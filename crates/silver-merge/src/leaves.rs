@@ -121,6 +121,16 @@ impl LeafSet {
         self.0.iter().all(|word| *word == 0)
     }
 
+    /// As bytes, for [`Self::from_bytes`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The set that [`Self::to_bytes`] gave the bytes of.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
     /// Its leaves, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| at * 64 + bit))

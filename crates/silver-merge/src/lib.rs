@@ -23,6 +23,7 @@
 
 mod append;
 mod assemble;
+mod batch;
 mod before_images;
 mod carry;
 mod conform;
@@ -58,6 +59,7 @@ mod search;
 mod select;
 mod shape;
 mod source;
+mod spill;
 mod state;
 mod stop;
 mod survey;

@@ -9,10 +9,11 @@ use tributary_lake::arrow::compute::take;
 use tributary_lake::arrow::error::ArrowError;
 use tributary_lake::{Commit, Found, KeyProbe, KeyRanges, KeySearch, KeySet, Operation, Reads, Table};
 
+use crate::batch::Batch;
 use crate::controls;
 use crate::error::{Error, Result};
 use crate::events::{Events, Kind};
-use crate::intake::{Findings, Intake, Slice, check_lengths, merge, ties};
+use crate::intake::{Findings, Intake, check_lengths, merge, ties};
 use crate::keys::{Key, KeyCodec, Slices, Wanted};
 use crate::met::{Meeting, Met};
 use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
@@ -20,46 +21,23 @@ use crate::report::Tally;
 use crate::run::{Attempt, Ended};
 use crate::search::Probe;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
-use crate::survey::Survey;
 use crate::writes::Writes;
-
-/// The most slices keys are dealt to.
-const SLICES_MAX: usize = 4096;
 
 /// Plans and commits; see [`crate::run::run`].
 pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, state: &State) -> Result<Ended> {
     let codec = Arc::new(KeyCodec::new(&intake.target.shape).map_err(|error| Error::kernel(&attempt.spec.table, error))?);
     let wide = state.of_all(intake.target).await?;
-    // What is of one key, or of keys tied to it, cannot be parted and is taken as it is.
-    let bytes_max = attempt.options.memory_limit;
-    let mut slices = Slices { count: 1, ..Slices::default() };
-    let mut survey = None;
+    let mut tied = ties(intake.target, &codec, &wide.events).map_err(|error| Error::kernel(&attempt.spec.table, error))?;
+    let (mut batch, mut findings) = Batch::read(attempt.lake, intake, &codec, attempt.options.memory_limit).await?;
+    if findings.rows == 0 && !attempt.replaces {
+        return attempt.no_rows(intake.target).await;
+    }
+    let at_least = slices_of_all(attempt, batch.has_globals()).await?;
     loop {
-        let (first, findings) = loop {
-            let bytes_max = if slices.count < SLICES_MAX { bytes_max } else { usize::MAX };
-            let needed = match intake.slice(&codec, &slices, 0, bytes_max).await? {
-                (Slice::Events { events, preimages }, findings) => {
-                    let needed = slices_of_all(attempt, &events, bytes_max).await?;
-                    if slices.count >= needed {
-                        break (Slice::Events { events, preimages }, findings);
-                    }
-                    needed
-                }
-                (Slice::TooLarge, _) => slices.count * 2,
-            };
-            let survey = match &mut survey {
-                Some(survey) => survey,
-                None => survey.insert(surveyed(intake, &codec, &wide).await?),
-            };
-            slices = survey.dealt(needed.max(survey.slices_of(bytes_max)).min(SLICES_MAX));
-        };
-        let dealt = Arc::new(std::mem::take(&mut slices));
-        match merge_slices(attempt, intake, &codec, &dealt, state, &wide, first, findings).await? {
+        let slices = Arc::new(batch.deal(at_least, tied).await?);
+        match merge_slices(attempt, intake, &codec, &slices, state, &wide, &mut batch, &mut findings).await? {
             Sliced::Ended(ended) => return Ok(ended),
-            Sliced::Tie(keys) => {
-                slices = Slices::clone(&dealt);
-                slices.tied.extend(keys);
-            }
+            Sliced::Tie(keys) => tied = keys,
         }
     }
 }
@@ -67,8 +45,8 @@ pub(crate) async fn merge_keyed(attempt: &Attempt<'_>, intake: &Intake<'_>, stat
 /// How the slices ended.
 enum Sliced {
     Ended(Ended),
-    /// These keys must be in the first slice: to be begun again.
-    Tie(HashSet<Key>),
+    /// These keys must be in one slice: to be begun again.
+    Tie(Vec<(Key, Key)>),
 }
 
 #[expect(clippy::too_many_arguments, reason = "one caller, next to it")]
@@ -79,12 +57,9 @@ async fn merge_slices(
     slices: &Arc<Slices>,
     state: &State,
     wide: &Retained,
-    first: Slice,
-    mut findings: Findings,
+    batch: &mut Batch<'_>,
+    findings: &mut Findings,
 ) -> Result<Sliced> {
-    if findings.rows == 0 && !attempt.replaces {
-        return attempt.no_rows(intake.target).await.map(Sliced::Ended);
-    }
     let table = attempt.open_or_create(intake.target).await?;
     let files = match attempt.replaces {
         true => Vec::new(),
@@ -96,44 +71,30 @@ async fn merge_slices(
     let writes = Writes::new(&search, intake.target, &codec.names, made_of.clone(), slices.count == 1, feeds_inserts)?;
     let mut merge =
         Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, made_of, writes, sums: Sums::default() };
-    let mut first = Some(first);
     for at in 0..slices.count {
-        let slice = match first.take() {
-            Some(slice) => slice,
-            None => intake.slice(codec, slices, at, usize::MAX).await?.0,
-        };
-        let Slice::Events { events, preimages } = slice else { continue };
-        if preimages > 0 {
-            *findings.ignored.entry("preimage".to_owned()).or_default() += preimages;
-        }
-        if let Some(keys) = merge.slice(at, *events).await? {
+        let (events, preimages) = batch.slice(at).await?;
+        merge.sums.preimages += preimages;
+        if let Some(keys) = merge.slice(at, events).await? {
             return Ok(Sliced::Tie(keys));
         }
     }
-    if let Some(lost) = attempt.set_aside(intake, &findings).await? {
+    if let Some(lost) = attempt.set_aside(intake, findings).await? {
         return Ok(Sliced::Ended(Ended::Lost(lost)));
     }
-    merge.commit(findings).await.map(Sliced::Ended)
+    merge.commit(std::mem::take(findings)).await.map(Sliced::Ended)
 }
 
 /// What a byte of a file may come to in memory.
 const BYTES_READ_MAX: u64 = 8;
 
-/// How many slices the whole table needs, where the events concern every key of it.
-async fn slices_of_all(attempt: &Attempt<'_>, events: &Events, bytes_max: usize) -> Result<usize> {
-    let Some(table) = attempt.existing.as_ref().filter(|_| events.kinds.iter().any(|kind| kind.is_global())) else { return Ok(1) };
+/// How many slices the whole table needs, where events concern every key of it.
+async fn slices_of_all(attempt: &Attempt<'_>, has_globals: bool) -> Result<usize> {
+    let Some(table) = attempt.existing.as_ref().filter(|_| has_globals) else { return Ok(1) };
     let files = table.files().await.map_err(|source| Error::lake("list the files of", table.name(), source))?;
     let bytes = files.iter().map(|file| file.size).sum::<u64>().saturating_mul(BYTES_READ_MAX);
     // A third of the memory for what is read; the rest for what it becomes.
-    let slices = bytes.div_ceil((bytes_max / 3).max(1) as u64);
-    Ok(usize::try_from(slices).unwrap_or(SLICES_MAX).clamp(1, SLICES_MAX))
-}
-
-/// What the batch is made of, with the keys tied by key changes that are known already.
-async fn surveyed(intake: &Intake<'_>, codec: &KeyCodec, wide: &Retained) -> Result<Survey> {
-    let mut survey = intake.survey(codec).await?;
-    survey.tie(ties(intake.target, codec, &wide.events).map_err(|error| Error::kernel(&intake.spec.table, error))?);
-    Ok(survey)
+    let slices = bytes.div_ceil((attempt.options.memory_limit / 3).max(1) as u64);
+    Ok(usize::try_from(slices).unwrap_or(usize::MAX).max(1))
 }
 
 struct Merge<'a> {
@@ -170,11 +131,13 @@ struct Sums {
     /// Files of the table in which rows of the keys were found.
     met: BTreeSet<usize>,
     unknown: BTreeMap<String, u64>,
+    /// Preimages of updates left out, which say nothing beside the postimage.
+    preimages: u64,
 }
 
 impl Merge<'_> {
-    /// Plans and writes a slice; or gives keys that must be in the first slice for it to be planned.
-    async fn slice(&mut self, at: usize, mut events: Events) -> Result<Option<HashSet<Key>>> {
+    /// Plans and writes a slice; or gives keys that must be in one slice for it to be planned.
+    async fn slice(&mut self, at: usize, mut events: Events) -> Result<Option<Vec<(Key, Key)>>> {
         if self.attempt.options.cancel.is_cancelled() {
             return Err(Error::Cancelled { table: self.attempt.spec.table.clone() });
         }
@@ -186,7 +149,7 @@ impl Merge<'_> {
             let keys = planned.plan.to_read_again.iter().cloned().collect();
             let (again, keys) = self.intake.read_again(self.codec, keys).await?;
             if keys.iter().any(|key| self.slices.of(key) != at) {
-                return Ok(Some(keys));
+                return Ok(Some(keys.into_iter().map(|key| (key.clone(), key)).collect()));
             }
             let count = again.len();
             events = Events::concat(&self.intake.target.shape, vec![events, again]).map_err(|error| self.kernel(error))?;
@@ -291,8 +254,11 @@ impl Merge<'_> {
         Ok(Retained { events: events.take(&rows).map_err(kernel)?, places })
     }
 
-    async fn commit(self, findings: Findings) -> Result<Ended> {
+    async fn commit(self, mut findings: Findings) -> Result<Ended> {
         let Self { attempt, intake, slices, state, table, search, writes, sums, .. } = self;
+        if sums.preimages > 0 {
+            *findings.ignored.entry("preimage".to_owned()).or_default() += sums.preimages;
+        }
         let changed = writes.changed;
         let rests_on = sums.met.iter().filter(|file| !writes.changes_file(**file)).map(|file| search.files()[*file].clone()).collect();
         let files = writes.finish().await?;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use tributary_lake::Table;
-use tributary_specs::{DatasetReport, RuleCount, Status};
+use tributary_specs::{DatasetReport, InputRead, RuleCount, Status};
 
 use crate::intake::{Findings, Intake, merge};
 use crate::plan::Counts;
 use crate::run::Attempt;
+use crate::source::Delivery;
 use crate::target::Target;
 use crate::writes::Changed;
 
@@ -83,6 +84,7 @@ impl Attempt<'_> {
             rows_out: counts.applied,
             rows_quarantined: findings.quarantined,
             rows_ignored: ignored,
+            rows_late: findings.late.dropped + findings.late.applied,
             rows_inserted: changed.inserted,
             rows_updated: changed.updated,
             rows_deleted: changed.deleted + replaced.unwrap_or_default(),
@@ -91,11 +93,26 @@ impl Attempt<'_> {
             ties: counts.ties,
             version_to: Some(version),
             positions: BTreeMap::from([(place, self.reach.to as i64)]),
+            inputs: vec![self.read_of(intake)],
             bytes_written: bytes,
             mode: mode.to_owned(),
             reason,
             notes,
             ..self.blank()
+        }
+    }
+
+    /// What was read of the source, each row as often as it was read.
+    fn read_of(&self, intake: &Intake<'_>) -> InputRead {
+        let read = intake.selection.rows_read_in_all();
+        let (changes_read, rows_read) = if intake.source.delivery == Delivery::Feed { (read, 0) } else { (0, read) };
+        InputRead {
+            table: intake.source.name().to_string(),
+            version_from: self.place.position().filter(|_| !self.replaces),
+            version_to: self.reach.to as i64,
+            changes_read,
+            rows_read,
+            ..InputRead::default()
         }
     }
 
@@ -145,6 +162,7 @@ pub(crate) fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetRep
     }
     let mut report = second.clone();
     merge(&mut report.rows_ignored, &first.rows_ignored);
+    report.rows_late += first.rows_late;
     merge(&mut report.expectations, &first.expectations);
     report.rows_in += first.rows_in;
     report.rows_out += first.rows_out;
@@ -157,6 +175,8 @@ pub(crate) fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetRep
     report.conflicts += first.conflicts;
     report.millis = first.millis.max(report.millis);
     least(&mut report.positions, &first.positions);
+    report.inputs = first.inputs;
+    add_reads(&mut report.inputs, &second.inputs);
     report.notes = first.notes.into_iter().chain(report.notes).collect();
     report.count_rules(first.rules);
     if first.status == Status::Committed {
@@ -168,6 +188,20 @@ pub(crate) fn beside(first: DatasetReport, second: &DatasetReport) -> DatasetRep
         }
     }
     report
+}
+
+/// Adds what was read of tables to what was read of them before.
+fn add_reads(into: &mut Vec<InputRead>, from: &[InputRead]) {
+    for read in from {
+        match into.iter_mut().find(|found| found.table == read.table) {
+            Some(found) => {
+                found.version_to = found.version_to.max(read.version_to);
+                found.changes_read += read.changes_read;
+                found.rows_read += read.rows_read;
+            }
+            None => into.push(read.clone()),
+        }
+    }
 }
 
 fn least(positions: &mut BTreeMap<String, i64>, other: &BTreeMap<String, i64>) {

@@ -204,9 +204,14 @@ impl Selection {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// Source rows that [`Self::run`] has read so far.
+    /// Source rows that the last [`Self::run`] has read so far.
     pub fn rows_read(&self) -> u64 {
         self.slot.read.load(Ordering::Relaxed)
+    }
+
+    /// Source rows that all runs have read together, each as often as it was read.
+    pub fn rows_read_in_all(&self) -> u64 {
+        self.slot.read_before.load(Ordering::Relaxed) + self.rows_read()
     }
 
     /// Runs the query over rows of the source.
@@ -465,7 +470,10 @@ struct Slot {
     schema: SchemaRef,
     riders: Vec<usize>,
     rows: Mutex<Option<SendableRecordBatchStream>>,
+    /// Rows read since it was filled.
     read: Arc<AtomicU64>,
+    /// Rows read before that.
+    read_before: AtomicU64,
 }
 
 impl Slot {
@@ -477,11 +485,11 @@ impl Slot {
             riders.iter().map(|at| schema.field(*at).clone().with_name(format!("{RIDER}{}", schema.field(*at).name())).with_nullable(true)),
         );
         fields.push(Field::new(ROW, DataType::Int64, true));
-        Self { schema: Arc::new(Schema::new(fields)), riders, rows: Mutex::new(None), read: Arc::default() }
+        Self { schema: Arc::new(Schema::new(fields)), riders, rows: Mutex::new(None), read: Arc::default(), read_before: AtomicU64::new(0) }
     }
 
     fn fill(&self, rows: SendableRecordBatchStream) {
-        self.read.store(0, Ordering::Relaxed);
+        self.read_before.fetch_add(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Some(rows);
     }
 

@@ -82,11 +82,16 @@ impl Survey {
         self.weight.div_ceil(bytes_max.max(1))
     }
 
-    /// Slices of one size, keys ascending from one to the next; by hash where events concern keys that are not among theirs.
+    /// About so many slices of one size, keys ascending from one to the next; by hash where events concern keys that are not among
+    /// theirs. There are fewer where some keys have most of the events.
     pub fn dealt(&self, count: usize) -> Slices {
-        let bound = |slice: usize| self.sample[slice * self.sample.len() / count].clone();
-        let ranges = !self.has_globals && !self.sample.is_empty();
-        Slices { count, bounds: ranges.then(|| (1..count).map(bound).collect()), tied: self.tied.clone() }
+        let tied = self.tied.clone();
+        if self.has_globals || self.sample.is_empty() {
+            return Slices { count, bounds: None, tied };
+        }
+        let mut bounds: Vec<Key> = (1..count).map(|slice| self.sample[slice * self.sample.len() / count].clone()).collect();
+        bounds.dedup();
+        Slices { count: bounds.len() + 1, bounds: Some(bounds), tied }
     }
 }
 
@@ -107,7 +112,7 @@ mod tests {
     fn a_key_with_most_of_the_events_has_one_slice() {
         let sample: Vec<Key> = [1, 7, 7, 7, 7, 7, 7, 9].map(|key: u8| Key::from([key])).to_vec();
         let slices = Survey { sample, ..Survey::default() }.dealt(4);
-        assert_eq!([1, 7, 9].map(|key: u8| slices.of(&[key])), [0, 3, 3]);
+        assert_eq!((slices.count, [1, 7, 9].map(|key: u8| slices.of(&[key]))), (2, [0, 1, 1]));
     }
 
     #[test]

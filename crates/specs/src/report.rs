@@ -20,6 +20,10 @@ pub struct DatasetReport {
     pub rows_quarantined: u64,
     /// Of those, the ones left out, by reason (`tombstone`, `heartbeat`, `duplicate`, …).
     pub rows_ignored: BTreeMap<String, u64>,
+    /// Rows that came later than the watermark of their source, whether they were applied or left out; one that several streams of a
+    /// table have late is counted for each.
+    #[serde(default)]
+    pub rows_late: u64,
     /// `rows_quarantined` by reason code or rule.
     #[serde(default)]
     pub quarantined: BTreeMap<String, u64>,
@@ -71,7 +75,7 @@ pub struct DatasetReport {
     /// the former; empty for all else.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub means: String,
-    /// What was read of each table that a view is over.
+    /// What was read of each table that a view is over, and of each that a streaming table follows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputRead>,
     /// Things a person should know (undeclared decimal scale, schema change, …).
@@ -83,7 +87,8 @@ pub struct DatasetReport {
     pub error: Option<ReportedError>,
 }
 
-/// What a refresh of a view read of an input, beside what it was expected to.
+/// What was read of an input: by a refresh of a view, beside what it was expected to; by a streaming table, of which no estimates and no
+/// bytes are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InputRead {
     /// `schema.table`.

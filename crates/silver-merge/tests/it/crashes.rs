@@ -1,12 +1,14 @@
 //! A kill at any store operation, then a restart: the same rows, the same change feed, the same memory of what was.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
 use proptest::prelude::*;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
+use tributary_silver_merge::Options;
 use tributary_specs::{MergePolicy, SilverSpec};
 use tributary_testkit::oracle::Row;
 use tributary_testkit::strategy::{ChangeKind, SourceTable, delivery, shuffle};
@@ -17,6 +19,9 @@ use crate::world::{SCD2, World, block_on, feed_replays_to_the_table, sorted};
 
 /// Reads that fail once each, besides the kills.
 const READS_MAX: usize = 30;
+
+/// So little that what the history has comes to several slices of keys; a run takes all versions in one commit then.
+const SLICED: usize = 2048;
 
 /// What remains to be delivered after the crash: events that only the memory of earlier ones can place.
 const LATE_MAX: usize = 4;
@@ -66,6 +71,18 @@ async fn see(store: Arc<dyn ObjectStore>, dataset: &SilverSpec, late: &Frame, co
 
 /// Kills runs of a dataset over an eventful history; broken rules hold for the run only, never for what looks at its result.
 pub async fn proof(policy: MergePolicy, order: Order, vectors: bool, controls: Controls, kills: KillPoints) -> Result<CrashReport> {
+    proof_within(Options::default().memory_limit, policy, order, vectors, controls, kills).await.map(|(report, _)| report)
+}
+
+/// The same, where a slice of keys holds so many bytes; with it, how many runs took several slices for a commit.
+async fn proof_within(
+    memory_limit: usize,
+    policy: MergePolicy,
+    order: Order,
+    vectors: bool,
+    controls: Controls,
+    kills: KillPoints,
+) -> Result<(CrashReport, usize)> {
     let case = eventful(order, vectors);
     let mut dataset = case.dataset(policy.clone());
     let mut columns: Vec<String> = case.model().columns;
@@ -78,15 +95,22 @@ pub async fn proof(policy: MergePolicy, order: Order, vectors: bool, controls: C
     let batches = case.batches();
     let late = late(&case);
     let prepared = bronze(&dataset, &batches).await?;
+    let versions = if memory_limit == SLICED { None } else { Some(1) };
+    let options = Options { source_versions_max: versions, memory_limit, ..Options::default() };
+    let sliced = AtomicUsize::new(0);
     let report = crash_at(
         kills,
         KillPoints::Sampled { points: READS_MAX, seed: 1 },
         async || Arc::new(prepared.fork()) as Arc<dyn ObjectStore>,
-        async |store| World::on(store, controls).run_version_by_version(&dataset).await.map(|_| ()),
+        async |store| {
+            let report = tributary_silver_merge::run(&World::on(store, controls).lake, &dataset, &options).await?;
+            sliced.fetch_add(usize::from(report.reason.contains("slices of keys")), Ordering::Relaxed);
+            Ok::<_, tributary_silver_merge::Error>(())
+        },
         async |store| see(store, &dataset, &late, &columns).await.map_err(|why| format!("{why:#}")),
     )
     .await;
-    Ok(report)
+    Ok((report, sliced.into_inner()))
 }
 
 /// Upserts of the history again, as a restart of the connector would send them: all are older than what is there.
@@ -162,6 +186,18 @@ fn a_kill_anywhere_leaves_history_as_it_would_have_been() {
     holds("history by position", SCD2, Order::Position, true);
     holds("history by a stamp, with cuts", SCD2, Order::Stamp, true);
     holds("history by position, files rewritten", SCD2, Order::Position, false);
+}
+
+#[test]
+fn a_kill_between_slices_of_keys_leaves_what_one_slice_would_have() {
+    for (policy, vectors) in [(MergePolicy::ScdType1, true), (MergePolicy::ScdType1, false), (SCD2, true)] {
+        let what = format!("{policy:?} in slices");
+        let proof = proof_within(SLICED, policy, Order::Stamp, vectors, Controls::none(), KillPoints::All);
+        let (report, sliced) = block_on(proof).unwrap();
+        assert!(report.holds(), "{what}: {}\n{}", report.differences.len(), report.differences.join("\n\n"));
+        assert!(sliced > 1, "no run took several slices");
+        println!("silver {what}: {report}");
+    }
 }
 
 #[test]

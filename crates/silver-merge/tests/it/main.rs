@@ -18,6 +18,7 @@ mod lost;
 mod model_laws;
 mod queries;
 mod races;
+mod reads;
 mod regression;
 mod rules;
 mod slices;
