@@ -5,6 +5,8 @@
 #   spark     the jars that Spark needs for Kafka and Delta tables (Spark itself is PyPI's pyspark)
 #   airflow   Apache Airflow in an environment of its own
 #   delta_rs  delta-rs's Python package, the peer of `just bench silver`
+#   pyspark   Spark for Python, which records what functions answer
+#   auto_cdc  Spark for Python of the release that has pipelines, for `scripts/spark-dry-run`
 #   duckdb_newest  DuckDB's newest release, the peer of `just bench gold`
 #   interop   the readers of tests/interop, each in an environment of its own, and the jars of spark
 # Debian packages go where apt puts them; jars and environments below ${SERVICES_DIR:-~/.cache/tributary-services}.
@@ -108,6 +110,8 @@ install_airflow() { python_environment airflow "apache-airflow==$(version airflo
 # The environment of a reader of tests/interop, as its requirements say.
 reader() { local wanted; mapfile -t wanted < <(grep -v '^#' "$here/../interop/requirements-$1.txt"); python_environment "$1" "${wanted[@]}"; }
 install_delta_rs() { reader delta_rs; }
+install_pyspark() { reader pyspark; }
+install_auto_cdc() { reader auto_cdc; }
 install_interop() { reader delta_rs; reader duckdb; reader pyspark; install_spark; reader auto_cdc; row_tables; }
 
 # The catalogue that Spark's AUTO CDC merges into, compiled against the Spark of its environment.
@@ -125,7 +129,7 @@ mkdir -p "$services_dir"
 exec 9>"$services_dir/.lock"; flock 9   # two installations at once would write over each other
 [ $# -gt 0 ] || set -- core
 for group in "$@"; do
-  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow delta_rs duckdb_newest interop"
+  declare -F "install_$group" >/dev/null || fail "no group $group; there are: core client spark airflow delta_rs pyspark auto_cdc duckdb_newest interop"
   begin="$(clock)"
   "install_$group"
   printf 'installed %-8s %6s s\n' "$group" "$(since "$begin")"

@@ -92,7 +92,7 @@ pub(crate) fn renamed(alias: &TableAlias, columns: Vec<Column>) -> Result<Vec<Co
         let reason = format!("`{}` has {} columns but {} names", name.value, columns.len(), names.len());
         return Err(Error::Plan { reason, span: error::position(name.span) });
     }
-    Ok(names.iter().zip(columns).map(|(name, column)| Column { name: name.name.value.clone(), ..column }).collect())
+    Ok(names.iter().zip(columns).map(|(name, column)| Column { name: name.name.value.clone(), called: None, ..column }).collect())
 }
 
 /// VALUES give `col1`, `col2`, …, where the engine says `column1`: the alias says it.

@@ -76,3 +76,14 @@ pub(crate) fn cases(conditions: Vec<CaseWhen>, otherwise: Option<Expr>) -> Expr 
         else_result: otherwise.map(Box::new),
     }
 }
+
+/// `count(*)`.
+pub(crate) fn count() -> Expr {
+    let mut count = call("count", Vec::new());
+    if let Expr::Function(function) = &mut count
+        && let FunctionArguments::List(list) = &mut function.args
+    {
+        list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Wildcard)];
+    }
+    count
+}

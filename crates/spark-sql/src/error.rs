@@ -87,6 +87,44 @@ fn ungrouped(reason: &str) -> Option<String> {
     Some(column.replace('"', ""))
 }
 
+/// What the engine says of types, in the dialect's words.
+fn of_types(reason: &str) -> Option<String> {
+    if let Some((_, of)) = reason.split_once("Unary operator 'NOT' requires a boolean expression, got ") {
+        return Some(format!("NOT takes a boolean, not {}: cast it", in_words(of)));
+    }
+    if let Some((_, of)) = reason.split_once("Cannot infer common argument type for ") {
+        let (operators, sides) = of.split_once("operation ")?;
+        let operator = ["IS NOT DISTINCT FROM", "IS DISTINCT FROM", "<=", ">=", "!=", "<", ">", "="];
+        let (left, right) = operator.iter().find_map(|operator| sides.split_once(&format!(" {operator} ")))?;
+        let what = if operators.contains("comparison") { "compared" } else { "put together" };
+        return Some(format!("{} and {} cannot be {what}: cast one side", in_words(left), in_words(right)));
+    }
+    let (_, of) = reason.split_once("user-defined coercion failed with: ")?;
+    let (told, _) = of.split_once(". No function matches").unwrap_or((of, ""));
+    Some(told.trim_start_matches("Error during planning: ").to_owned())
+}
+
+/// A type by the engine's name for it.
+fn in_words(data_type: &str) -> String {
+    let plain = data_type.trim().trim_end_matches('.');
+    let word = match plain {
+        "Utf8" | "LargeUtf8" | "Utf8View" => "a string",
+        "Boolean" => "a boolean",
+        "Int8" | "Int16" | "Int32" | "Int64" => "a whole number",
+        "Float32" | "Float64" => "a double",
+        "Date32" => "a date",
+        "Null" => "null",
+        "Binary" => "a binary",
+        other if other.starts_with("Timestamp") => "a timestamp",
+        other if other.starts_with("Decimal") => "a decimal",
+        other if other.starts_with("List") => "an array",
+        other if other.starts_with("Struct") => "a struct",
+        other if other.starts_with("Map") => "a map",
+        other => other,
+    };
+    word.to_owned()
+}
+
 fn at(span: Option<(u64, u64)>) -> String {
     span.map(|(line, column)| format!(" (line {line}, column {column})")).unwrap_or_default()
 }
@@ -113,7 +151,7 @@ impl Error {
     pub(crate) fn plan(error: DataFusionError) -> Self {
         let reason = words(&error);
         let ungrouped = ungrouped(&reason).map(|column| format!("column `{column}` {UNGROUPED}"));
-        Self::Plan { reason: ungrouped.unwrap_or(reason), span: None }
+        Self::Plan { reason: ungrouped.or_else(|| of_types(&reason)).unwrap_or(reason), span: None }
     }
 }
 

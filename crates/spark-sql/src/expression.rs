@@ -69,7 +69,10 @@ impl Rewriter<'_> {
             Expr::BinaryOp { left, op, right } => {
                 let of = [self.expression(left, scope)?, self.expression(right, scope)?];
                 refuse_number_with_boolean(op, [(&**left, &of[0]), (&**right, &of[1])], span)?;
-                let (left, right) = (taken(left), taken(right));
+                let (mut left, mut right) = (taken(left), taken(right));
+                if *op == BinaryOperator::Spaceship {
+                    as_truths([(&mut left, &of[0]), (&mut right, &of[1])]);
+                }
                 *expression = operation(left, op, right, span)?;
             }
             Expr::UnaryOp { op: op @ (UnaryOperator::Minus | UnaryOperator::Plus | UnaryOperator::Not), expr } => {
@@ -81,9 +84,11 @@ impl Rewriter<'_> {
                         }
                     }
                     None => {
-                        self.all([expr.as_mut()], scope)?;
+                        let column = self.expression(expr, scope)?;
                         if *op != UnaryOperator::Not {
                             **expr = call(strings::AS_NUMBER, vec![taken(expr)]);
+                        } else if misplaced::is_string(expr, column.as_ref()) {
+                            **expr = own_cast(&CastKind::Cast, taken(expr), "boolean");
                         }
                     }
                 }
@@ -327,6 +332,20 @@ fn refuse_number_with_boolean(op: &BinaryOperator, sides: [(&Expr, &Option<Colum
     match (is(left, false) && is(right, true)) || (is(left, true) && is(right, false)) {
         true => Err(Error::refused_with_hint("comparing a number with a boolean", "cast one side", span)),
         false => Ok(()),
+    }
+}
+
+/// A string beside a boolean is one, as far as columns and literals tell.
+fn as_truths([(left, of_left), (right, of_right)]: [(&mut Expr, &Option<Column>); 2]) {
+    let is_truth = |side: &Expr, column: &Option<Column>| match column {
+        Some(column) => column.data_type == Some(ArrowType::Boolean),
+        None => matches!(side, Expr::Value(ValueWithSpan { value: Value::Boolean(_), .. })),
+    };
+    let is_string = |side: &Expr, column: &Option<Column>| misplaced::is_string(side, column.as_ref());
+    if is_truth(left, of_left) && is_string(right, of_right) {
+        *right = own_cast(&CastKind::Cast, taken(right), "boolean");
+    } else if is_string(left, of_left) && is_truth(right, of_right) {
+        *left = own_cast(&CastKind::Cast, taken(left), "boolean");
     }
 }
 

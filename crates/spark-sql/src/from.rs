@@ -16,7 +16,11 @@ impl Rewriter<'_> {
     /// The relations of a FROM clause, in its order.
     pub(crate) fn from(&self, from: &mut [TableWithJoins], outside: Outside<'_>) -> Result<Vec<Relation>, Error> {
         let mut relations = Vec::new();
-        for item in from {
+        for (at, item) in from.iter_mut().enumerate() {
+            if at > 0 {
+                of_one(&item.relation)?;
+            }
+            item.joins.iter().try_for_each(|join| of_one(&join.relation))?;
             self.table_with_joins(item, &mut relations, outside)?;
         }
         Ok(relations)
@@ -59,7 +63,7 @@ impl Rewriter<'_> {
         Ok(Some(TableFactor::Derived { lateral: false, subquery, alias: alias.take(), sample: None }))
     }
 
-    fn factor(&self, factor: &mut TableFactor, relations: &mut Vec<Relation>, outside: Outside<'_>) -> Result<(), Error> {
+    pub(crate) fn factor(&self, factor: &mut TableFactor, relations: &mut Vec<Relation>, outside: Outside<'_>) -> Result<(), Error> {
         let span = factor.span();
         let used = TableUse::of(factor)?;
         if let Some(rows) = self.range(factor, relations)? {
@@ -126,8 +130,8 @@ impl Rewriter<'_> {
                 refuse_if(alias.is_some(), "a name for a join in brackets", span)?;
                 self.table_with_joins(table_with_joins, relations, outside)
             }
-            TableFactor::Pivot { .. } => Err(Error::refused("PIVOT", span)),
-            TableFactor::Unpivot { .. } => Err(Error::refused("UNPIVOT", span)),
+            TableFactor::Pivot { .. } => self.pivot(factor, relations, outside),
+            TableFactor::Unpivot { .. } => self.unpivot(factor, relations, outside),
             TableFactor::UNNEST { .. } => Err(Error::refused("UNNEST", span)),
             TableFactor::MatchRecognize { .. } => Err(Error::refused("MATCH_RECOGNIZE", span)),
             TableFactor::Function { name, .. } => Err(Error::refused(format!("the table function `{name}`"), span)),
@@ -137,6 +141,17 @@ impl Rewriter<'_> {
             }
         }
     }
+}
+
+/// Refuses PIVOT and UNPIVOT behind a join, of which the dialect has them and the parser has them of its last table.
+fn of_one(factor: &TableFactor) -> Result<(), Error> {
+    let what = match factor {
+        TableFactor::Pivot { .. } => "PIVOT",
+        TableFactor::Unpivot { .. } => "UNPIVOT",
+        _ => return Ok(()),
+    };
+    let hint = format!("say the join in a query of its own: FROM (SELECT … FROM a JOIN b …) {what} (…)");
+    Err(Error::refused_with_hint(format!("{what} behind a join"), hint, factor.span()))
 }
 
 /// The constraint of a join and whether its right side can be named afterwards.

@@ -22,6 +22,9 @@ use crate::together::{both, in_one_type, meeting, sides, together};
 use crate::value::{canonical, instant_type};
 use crate::{Error, decimal, quotient, sql_function, strings};
 
+/// The function of `BETWEEN` for a value that is another each time.
+pub(crate) const BETWEEN: &str = "between";
+
 /// Gives the operations of a plan the dialect's meaning.
 ///
 /// # Errors
@@ -165,6 +168,9 @@ fn meant(part: Expr, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
             let told = Expr::InSubquery(InSubquery { expr: Box::new(expr), subquery, negated });
             Ok(Transformed::new(told, changed, TreeNodeRecursion::Continue))
         }
+        Expr::Not(inside) if type_of(&inside) == Some(DataType::Utf8) => {
+            Ok(Transformed::yes(Expr::Not(Box::new(cast(*inside, &DataType::Boolean, false)?))))
+        }
         Expr::Case(Case { expr, when_then_expr, else_expr }) => case(expr, when_then_expr, else_expr, schema),
         Expr::ScalarFunction(call) => called(call, schema),
         part => Ok(Transformed::no(part)),
@@ -199,6 +205,11 @@ fn called(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> Q
 
 /// `a BETWEEN low AND high`: each end is compared by itself, in the type that it and the value meet in.
 fn between(Between { expr, negated, low, high }: Between, schema: &DFSchema) -> QueryResult<Transformed<Expr>> {
+    if expr.is_volatile() {
+        let (parts, _) = together(vec![*expr, *low, *high], schema)?;
+        let within = own(BETWEEN, parts)?;
+        return Ok(Transformed::yes(if negated { within.not() } else { within }));
+    }
     if !meets_apart(&expr, &[&low, &high], schema)? {
         return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
     }
@@ -253,6 +264,10 @@ fn binary(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> QueryResu
                 Some(same) => Transformed::yes(Expr::Not(Box::new(same))),
                 None => Transformed::new(again(left, right), changed, TreeNodeRecursion::Continue),
             })
+        }
+        Operator::And | Operator::Or if from == DataType::Utf8 || to == DataType::Utf8 => {
+            let as_truth = |side: Expr, of: &DataType| if *of == DataType::Utf8 { cast(side, &DataType::Boolean, false) } else { Ok(side) };
+            Ok(Transformed::yes(again(as_truth(left, &from)?, as_truth(right, &to)?)))
         }
         Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
             let (left, right, changed) = both(left, right, schema)?;

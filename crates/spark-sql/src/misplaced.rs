@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, Query, Spanned, UnaryOperator, Visit, Visitor, WindowType,
+    DataType as Written, Expr, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, Query, Spanned, UnaryOperator, Value, Visit,
+    Visitor, WindowType,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -71,28 +72,50 @@ pub(crate) fn is_count(clause: &str, rows: &Expr) -> Result<(), Error> {
     }
 }
 
-/// Refuses to group by a map, whose equality the dialect does not define.
+/// Refuses to group by a map, which the dialect does and the engine cannot: it compares no maps.
 ///
 /// # Errors
 /// [`Error::Refused`].
 pub(crate) fn is_grouped(column: Option<&Column>, span: Span) -> Result<(), Error> {
     match column.and_then(|column| column.data_type.as_ref()) {
-        Some(DataType::Map(..)) => {
-            Err(Error::refused_with_hint("GROUP BY a map", "group by one of its values, or by array_sort(map_entries(…))", span))
-        }
+        Some(DataType::Map(..)) => grouped_by_map(span),
         _ => Ok(()),
     }
 }
 
-/// Refuses a number as the condition of a branch, as far as columns and literals tell.
+/// The refusal of a group by a map.
+///
+/// # Errors
+/// Always.
+pub(crate) fn grouped_by_map(span: Span) -> Result<(), Error> {
+    let hint = "the engine compares no maps: group by one of its values, or by array_sort(map_entries(…))";
+    Err(Error::refused_with_hint("GROUP BY a map", hint, span))
+}
+
+/// Refuses a number or a string as the condition of a branch, as far as columns and literals tell.
 ///
 /// # Errors
 /// [`Error::Refused`].
 pub(crate) fn is_condition(condition: &Expr, column: Option<&Column>, span: Span) -> Result<(), Error> {
     let is_number = column.and_then(|column| column.data_type.as_ref()).is_some_and(DataType::is_numeric);
-    match is_number || literal::is_number(condition) {
-        true => Err(Error::refused_with_hint("CASE WHEN a number", "compare it, such as … <> 0, or say CASE … WHEN … for a value", span)),
-        false => Ok(()),
+    if is_number || literal::is_number(condition) {
+        let hint = "compare it, such as … <> 0, or say CASE … WHEN … for a value";
+        return Err(Error::refused_with_hint("CASE WHEN a number", hint, span));
+    }
+    if is_string(condition, column) {
+        let hint = "cast it to boolean, or say CASE … WHEN … for a value";
+        return Err(Error::refused_with_hint("CASE WHEN a string", hint, span));
+    }
+    Ok(())
+}
+
+/// Whether a value is a string, as far as columns, literals and casts tell.
+pub(crate) fn is_string(expression: &Expr, column: Option<&Column>) -> bool {
+    let of_column = || column.is_some_and(|column| matches!(column.data_type, Some(DataType::Utf8)));
+    match expression {
+        Expr::Value(value) => matches!(value.value, Value::SingleQuotedString(_) | Value::DoubleQuotedString(_)),
+        Expr::Cast { data_type, .. } => matches!(data_type, Written::String(_) | Written::Varchar(_) | Written::Text),
+        _ => of_column(),
     }
 }
 

@@ -8,16 +8,18 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::alias::{name_columns_of_values, renamed};
+use crate::lateral::Beside;
 use crate::scope::{Column, Named, Outside, Relation, Scope};
 use crate::stars::{self, Brought};
 use crate::tables::Tables;
 use crate::unfold::{self, Generator};
-use crate::{Error, asked, groups, lateral_alias, literal, misplaced};
+use crate::{Error, asked, groups, lateral, lateral_alias, literal, misplaced, twice};
 
 /// Rewrites a statement for the engine: names spelled, tables as they are registered, meanings made explicit.
-pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<(), Error> {
+/// Tells the columns of a query.
+pub(crate) fn statement(statement: &mut Statement, rewriter: &Rewriter<'_>) -> Result<Vec<Column>, Error> {
     match statement {
-        Statement::Query(query) => rewriter.query(query, Outside::default()).map(drop),
+        Statement::Query(query) => rewriter.query(query, Outside::default()),
         Statement::Explain { statement, .. } => self::statement(statement, rewriter),
         other => Err(Error::refused("this statement", other.span())),
     }
@@ -166,11 +168,14 @@ impl Rewriter<'_> {
         refuse_if(value_table_mode.is_some(), "SELECT AS", span)?;
         refuse_if(!matches!(flavor, SelectFlavor::Standard), "FROM before SELECT", span)?;
 
-        let mut generators = unfold::after_a_comma(from)?;
-        generators.extend(lateral_views.drain(..).map(Generator::from));
+        let mut beside = lateral::beside(from)?;
+        beside.extend(lateral_views.drain(..).map(|view| Beside::Rows(Box::new(Generator::from(view)))));
         let mut relations = self.from(from, outside)?;
-        for generator in generators {
-            relations = self.unfold(from, relations, generator, outside)?;
+        for one in beside {
+            relations = match one {
+                Beside::Rows(generator) => self.unfold(from, relations, *generator, outside)?,
+                Beside::Query(query) => self.lateral(from, relations, *query, outside)?,
+            };
         }
         for generator in unfold::in_projection(projection)? {
             relations = self.unfold(from, relations, generator, outside)?;
@@ -205,7 +210,7 @@ impl Rewriter<'_> {
         Ok((scope.relations, scope.outputs))
     }
 
-    fn projection(&self, projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<Vec<Column>, Error> {
+    pub(crate) fn projection(&self, projection: &mut Vec<SelectItem>, scope: &Scope<'_>) -> Result<Vec<Column>, Error> {
         let mut outputs = Vec::new();
         let mut items = Vec::with_capacity(projection.len());
         for mut item in projection.drain(..) {
@@ -218,6 +223,7 @@ impl Rewriter<'_> {
             outputs.push(column.map_or_else(|| self.item(&mut item, scope), Ok)?);
             items.push(item);
         }
+        twice::told_apart(&mut items, &mut outputs);
         *projection = items;
         Ok(outputs)
     }
@@ -227,7 +233,7 @@ impl Rewriter<'_> {
         match item {
             SelectItem::UnnamedExpr(expression) => {
                 let text = expression.to_string();
-                asked::as_values(expression)?;
+                asked::as_values(expression, self, scope)?;
                 let column = self.expression(expression, scope)?;
                 let column = column.map_or_else(|| Column::new(text, None), |column| Column::new(column.name, column.data_type));
                 if !is_plain_column(expression, &column) {
@@ -236,7 +242,7 @@ impl Rewriter<'_> {
                 Ok(column)
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                asked::as_values(expr)?;
+                asked::as_values(expr, self, scope)?;
                 let data_type = self.expression(expr, scope)?.and_then(|column| column.data_type);
                 Ok(Column::new(&alias.value, data_type))
             }

@@ -45,8 +45,8 @@ impl Relation {
         qualifier.len() <= self.names.len() && ends.into_iter().all(|(name, part)| name.eq_ignore_ascii_case(&part.value))
     }
 
-    fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| same(&column.name, name))
+    fn called<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c Column> {
+        self.columns.iter().filter(move |column| same(&column.name, name))
     }
 
     /// One of its columns as the rewritten query says it.
@@ -130,18 +130,24 @@ impl Scope<'_> {
     }
 
     fn resolve_here(&self, parts: &[Ident]) -> Result<Option<Found>, Error> {
-        let output = || {
-            self.outputs.iter().find(|column| same(&column.name, &parts[0].value)).map(|column| chain(bare(column), column, &parts[1..]))
+        let mut outputs = self.outputs.iter().filter(|column| same(&column.name, &parts[0].value));
+        let outputs = (outputs.next(), outputs.next());
+        let is_several = matches!(outputs, (Some(_), Some(_)));
+        let output = match outputs {
+            // of several it is the one that is a column of a relation
+            (Some(_), Some(_)) if !self.bare(&parts[0].value).is_empty() => None,
+            (Some(_), Some(_)) => return Err(several(parts)),
+            (Some(column), None) => Some(chain(bare(column), column, &parts[1..])),
+            (None, _) => None,
         };
-        if self.outputs_first
-            && let Some(found) = output()
-        {
-            return Ok(Some(found));
+        if let (true, Some(_)) = (self.outputs_first, &output) {
+            return Ok(output);
         }
         for qualifiers in (1..parts.len().min(4)).rev() {
             let called: Vec<&Relation> = self.relations.iter().filter(|relation| relation.is_called(&parts[..qualifiers])).collect();
+            let name = &parts[qualifiers].value;
             let found: Vec<(&Relation, &Column)> =
-                called.iter().filter_map(|relation| Some((*relation, relation.column(&parts[qualifiers].value)?))).collect();
+                called.iter().flat_map(|relation| relation.called(name).map(|column| (*relation, column))).collect();
             match found.as_slice() {
                 [] => {}
                 [(relation, column)] => return Ok(Some(chain(relation.said(column), column, &parts[qualifiers + 1..]))),
@@ -150,10 +156,27 @@ impl Scope<'_> {
         }
         let found: Vec<(&Relation, &Column)> = self.bare(&parts[0].value);
         match found.as_slice() {
-            [] => Ok(output()),
+            [] => Ok(output),
+            [(relation, one)] if is_several => Ok(Some(chain(relation.said(one), one, &parts[1..]))),
             [(_, one)] => Ok(Some(chain(bare(one), one, &parts[1..]))),
             several => Err(ambiguous(parts, several.iter().map(|(relation, column)| (*relation, *column)))),
         }
+    }
+
+    /// The number of the relation here, and of its column, that a chain of names begins with; none where there are several.
+    pub(crate) fn spot(&self, parts: &[Ident]) -> Option<(usize, usize)> {
+        (0..parts.len().min(4)).rev().find_map(|qualifiers| {
+            let relations = self.relations.iter().enumerate();
+            let called = relations.filter(|(_, relation)| qualifiers == 0 || relation.is_called(&parts[..qualifiers]));
+            let found =
+                called.flat_map(|(at, relation)| relation.columns.iter().enumerate().map(move |(place, column)| (at, place, column)));
+            let name = &parts[qualifiers].value;
+            let mut found = found.filter(|(_, _, column)| same(&column.name, name) && (qualifiers > 0 || column.bare));
+            match (found.next(), found.next()) {
+                (Some((at, place, _)), None) => Some((at, place)),
+                _ => None,
+            }
+        })
     }
 
     /// Whether a chain of names is a column here, or might be several.
@@ -162,9 +185,9 @@ impl Scope<'_> {
     }
 
     /// The columns of this name that need no name of a relation.
-    pub(crate) fn bare(&self, name: &str) -> Vec<(&Relation, &Column)> {
-        let columns = |relation| Relation::column(relation, name).filter(|column| column.bare).map(|column| (relation, column));
-        self.relations.iter().filter_map(columns).collect()
+    pub(crate) fn bare<'c>(&'c self, name: &'c str) -> Vec<(&'c Relation, &'c Column)> {
+        let found = self.relations.iter().flat_map(|relation| relation.called(name).map(move |column| (relation, column)));
+        found.filter(|(_, column)| column.bare).collect()
     }
 
     fn no_column(&self, parts: &[Ident]) -> Error {
@@ -191,6 +214,12 @@ impl Scope<'_> {
 /// The parts as they are written.
 pub(crate) fn written(parts: &[Ident]) -> String {
     parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// The error of a name that a select list gives several columns.
+fn several(parts: &[Ident]) -> Error {
+    let span = parts.first().and_then(|part| error::position(part.span));
+    Error::Ambiguous { name: written(parts), candidates: "several columns of the select list".to_owned(), span }
 }
 
 /// The error of a name that is that of several columns.

@@ -17,7 +17,7 @@ use crate::rewrite::Rewriter;
 use crate::scope::{Column, Relation, Scope};
 use crate::tables::Tables;
 use crate::uses::TableUse;
-use crate::{Error, alias, breadth, depth, meaning, parse, rewrite, uses, values};
+use crate::{Error, alias, breadth, depth, meaning, parse, rewrite, twice, uses, values};
 
 /// A parsed text: one query, or an `EXPLAIN` of one.
 #[derive(Debug, Clone)]
@@ -110,12 +110,15 @@ pub(crate) async fn planned(
     rewriter: &Rewriter<'_>,
     state: &SessionState,
 ) -> Result<LogicalPlan, Error> {
-    depth::with_room(levels, || {
+    let columns = depth::with_room(levels, || {
         windows::spell(&mut statement);
-        rewrite::statement(&mut statement, rewriter)?;
-        values::in_one_type(&mut statement, state)
+        let columns = rewrite::statement(&mut statement, rewriter)?;
+        values::in_one_type(&mut statement, state)?;
+        Ok(columns)
     })?;
+    let is_query = matches!(statement, Parsed::Query(_));
     let plan = state.statement_to_plan(Statement::Statement(Box::new(statement))).await.map_err(Error::plan)?;
+    let plan = if is_query { twice::under_their_names(plan, &columns).map_err(Error::plan)? } else { plan };
     depth::with_room(levels, || checked(meaning::apply(windows::apply(plan)?)?, state))
 }
 

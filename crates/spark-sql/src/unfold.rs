@@ -1,30 +1,32 @@
-//! Functions that give rows: LATERAL VIEW, `LATERAL explode(…)` after a comma, and alone in a select list.
+//! Functions that give rows: LATERAL VIEW, `LATERAL explode(…)` after a comma or a join, alone in FROM, and alone in a select list.
 //!
 //! The engine unfolds a list in a select list only. So what stands in FROM becomes a query of its own, whose columns have names of
 //! their own, with the list unfolded beside them; the names of the text stand for those.
 
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LateralView, Query, Select, SelectItem, SetExpr, Spanned,
-    TableAlias, TableFactor, TableWithJoins, Value, ValueWithSpan,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, LateralView, Query, Select, SelectItem, SetExpr,
+    Spanned, TableAlias, TableFactor, TableWithJoins, Value, ValueWithSpan,
 };
 use tributary_lake::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary_lake::datafusion::sql::sqlparser::parser::Parser;
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::Error;
-use crate::ast::{call, text};
+use crate::ast::{call, quoted, text};
+use crate::pivot::by_number;
 use crate::rewrite::{Rewriter, refuse_if};
 use crate::scope::{Column, Outside, Relation, Scope};
+use crate::{Error, literal};
 
 /// The name of what a select list unfolds; no text can name it.
 pub(crate) const IN_PROJECTION: &str = "\u{1}of the select list";
 
 /// A function that gives rows, and what its rows are called.
 pub(crate) struct Generator {
-    expression: Expr,
-    name: Option<String>,
-    columns: Vec<String>,
-    outer: bool,
+    pub expression: Expr,
+    pub name: Option<String>,
+    pub columns: Vec<String>,
+    /// Whether a row stays for which it gives none.
+    pub outer: bool,
 }
 
 impl From<LateralView> for Generator {
@@ -35,35 +37,16 @@ impl From<LateralView> for Generator {
     }
 }
 
-/// `LATERAL explode(…) AS t(c)` after a comma, taken out of FROM.
-pub(crate) fn after_a_comma(from: &mut Vec<TableWithJoins>) -> Result<Vec<Generator>, Error> {
-    let mut generators = Vec::new();
-    let mut kept = Vec::with_capacity(from.len());
-    for item in from.drain(..) {
-        match item {
-            TableWithJoins { relation: TableFactor::Function { lateral: true, name, args, with_ordinality: false, alias }, joins }
-                if joins.is_empty() && !kept.is_empty() =>
-            {
-                let arguments = args.into_iter().map(|argument| match argument {
-                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Ok(expression),
-                    other => Err(Error::refused("this argument of a function in FROM", other.span())),
-                });
-                let expression = call(&name.to_string(), arguments.collect::<Result<_, _>>()?);
-                let columns = alias.iter().flat_map(|alias| alias.columns.iter().map(|column| column.name.value.clone())).collect();
-                generators.push(Generator { expression, name: alias.map(|alias| alias.name.value), columns, outer: false });
-            }
-            item => kept.push(item),
-        }
-    }
-    *from = kept;
-    Ok(generators)
-}
-
 /// The function of an expression that is nothing but a call of one that gives rows.
 fn generator_of(expression: &Expr) -> Option<(&Function, String)> {
     let Expr::Function(function) = expression else { return None };
     let name = crate::calls::written(&function.name);
-    matches!(name.trim_end_matches("_outer"), "explode" | "posexplode" | "inline" | "json_tuple").then_some((function, name))
+    is_rows(&name).then_some((function, name))
+}
+
+/// Whether the function of a name, in lower case, gives rows.
+pub(crate) fn is_rows(name: &str) -> bool {
+    matches!(name.trim_end_matches("_outer"), "explode" | "posexplode" | "inline" | "json_tuple") || name == "stack"
 }
 
 /// Whether an item of a select list is a function that gives rows.
@@ -126,6 +109,7 @@ fn columns(name: &str, function: &Function, given: Vec<String>) -> Result<Vec<St
         "explode" => (1..=2).contains(&given.len()),
         "posexplode" => (2..=3).contains(&given.len()),
         "json_tuple" => given.len() + 1 == arguments,
+        "stack" => given.len() == width(function)?,
         _ => !given.is_empty(),
     };
     match (name.trim_end_matches("_outer"), given.is_empty()) {
@@ -133,8 +117,61 @@ fn columns(name: &str, function: &Function, given: Vec<String>) -> Result<Vec<St
         (_, false) => Err(Error::refused(format!("so many names for what `{name}` gives"), span)),
         ("explode", true) => Ok(named(&["col"])),
         ("posexplode", true) => Ok(named(&["pos", "col"])),
+        ("stack", true) => Ok((0..width(function)?).map(|at| format!("col{at}")).collect()),
         ("json_tuple", true) => Ok((0..arguments.saturating_sub(1)).map(|at| format!("c{at}")).collect()),
         _ => Err(Error::refused_with_hint(format!("`{name}` without names"), "say AS (a, b, …)", span)),
+    }
+}
+
+/// How many columns `stack` gives.
+fn width(function: &Function) -> Result<usize, Error> {
+    let FunctionArguments::List(list) = &function.args else { return Err(Error::refused("this form of `stack`", function.span())) };
+    let rows = match list.args.first() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))) => literal::whole(value, false),
+        _ => None,
+    };
+    match (rows.and_then(|rows| usize::try_from(rows).ok()).filter(|rows| *rows > 0), list.args.len()) {
+        (Some(rows), 2..) => Ok((list.args.len() - 1).div_ceil(rows)),
+        (Some(_), _) => Err(Error::refused("`stack` of no values", function.span())),
+        (None, _) => Err(Error::refused_with_hint("this number of rows of `stack`", "say a whole number above 0", function.span())),
+    }
+}
+
+/// What relations are called within a query that also gives other columns: all under names of their own.
+pub(crate) struct Around {
+    /// The query's name.
+    pub alias: String,
+    /// What selects the columns.
+    pub items: Vec<SelectItem>,
+    /// The relations afterwards.
+    pub relations: Vec<Relation>,
+    depth: usize,
+}
+
+impl Around {
+    pub(crate) fn of(relations: &[Relation]) -> Self {
+        let depth = relations.iter().flat_map(|relation| &relation.columns).filter(|column| column.called.is_some()).count();
+        let mut around = Self { alias: format!("unfolded {depth}"), items: Vec::new(), relations: Vec::new(), depth };
+        for relation in relations {
+            let mut renamed = Vec::new();
+            for column in &relation.columns {
+                let new = around.column(around.items.len());
+                around.items.push(SelectItem::ExprWithAlias { expr: relation.said(column), alias: quoted(&new) });
+                renamed.push(Column { called: Some(new), said: None, ..column.clone() });
+            }
+            around.relations.push(Relation { alias: Some(around.alias.clone()), names: relation.names.clone(), columns: renamed });
+        }
+        around
+    }
+
+    /// The name of a column of the query, by its number.
+    pub(crate) fn column(&self, at: usize) -> String {
+        format!("unfolded {} {at}", self.depth)
+    }
+
+    /// The columns of the relations by their new names.
+    pub(crate) fn renamed(&self) -> Vec<SelectItem> {
+        (0..self.items.len()).map(|at| SelectItem::UnnamedExpr(Expr::Identifier(quoted(&self.column(at))))).collect()
     }
 }
 
@@ -187,25 +224,15 @@ impl Rewriter<'_> {
         let mut arguments = self.arguments(function, &scope)?;
         let columns = columns(&called, function, given)?;
         let relations = scope.relations;
-        let depth = relations.iter().flat_map(|relation| &relation.columns).filter(|column| column.called.is_some()).count();
-        let alias = format!("unfolded {depth}");
-        let inside = |at: usize| format!("unfolded {depth} {at}");
-
-        // what is there already, under names of its own
-        let mut items = Vec::new();
-        let mut kept = Vec::new();
-        for relation in &relations {
-            let mut renamed = Vec::new();
-            for column in &relation.columns {
-                let new = inside(items.len());
-                items.push(SelectItem::ExprWithAlias { expr: relation.said(column), alias: Ident::with_quote('`', &new) });
-                renamed.push(Column { called: Some(new), said: None, ..column.clone() });
-            }
-            kept.push(Relation { alias: Some(alias.clone()), names: relation.names.clone(), columns: renamed });
-        }
-        let first = items.len();
-        let told: Vec<Column> =
-            columns.iter().enumerate().map(|(at, name)| Column { called: Some(inside(first + at)), ..Column::new(name, None) }).collect();
+        let around = Around::of(&relations);
+        let alias = around.alias.clone();
+        let first = around.items.len();
+        let told: Vec<Column> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, name)| Column { called: Some(around.column(first + at)), ..Column::new(name, None) })
+            .collect();
+        let mut items = around.items.clone();
         let kind = called.trim_end_matches("_outer");
         if kind == "json_tuple" {
             let of = arguments.remove(0);
@@ -218,6 +245,24 @@ impl Rewriter<'_> {
                 items.push(SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', column.called.as_deref().unwrap_or_default()) });
             }
             wrap(from, items, &alias)?;
+        } else if kind == "stack" {
+            let values = arguments.split_off(1);
+            let rows = values.len().div_ceil(told.len().max(1));
+            let value = |at: usize| quoted(&format!("{alias} value {at}"));
+            let number_of = format!("{alias} number");
+            let said = values.into_iter().enumerate().map(|(at, expr)| SelectItem::ExprWithAlias { expr, alias: value(at) });
+            let said: Vec<SelectItem> = said.collect();
+            let count = said.len();
+            items.extend(said);
+            items.push(SelectItem::ExprWithAlias { expr: call("unnest", vec![numbers(rows)]), alias: quoted(&number_of) });
+            wrap(from, items, &alias)?;
+            let mut items = around.renamed();
+            for (at, column) in told.iter().enumerate() {
+                let values = (0..rows).map(|row| row * told.len() + at).filter(|at| *at < count).map(|at| Expr::Identifier(value(at)));
+                let alias = quoted(column.called.as_deref().unwrap_or_default());
+                items.push(SelectItem::ExprWithAlias { expr: by_number(&number_of, values), alias });
+            }
+            wrap(from, items, &alias)?;
         } else {
             let [list] = arguments.try_into().map_err(|_| Error::refused(format!("this form of `{called}`"), span))?;
             let (list, fields): (Expr, Vec<Vec<usize>>) = match (kind, told.len()) {
@@ -228,11 +273,10 @@ impl Rewriter<'_> {
                 (_, several) => (list, (0..several).map(|at| vec![at]).collect()),
             };
             let list = if outer { call("or_nothing", vec![list]) } else { list };
-            let whole = format!("unfolded {depth} whole");
+            let whole = format!("{alias} whole");
             items.push(SelectItem::ExprWithAlias { expr: call("unnest", vec![list]), alias: Ident::with_quote('`', &whole) });
             wrap(from, items, &alias)?;
-            let mut items: Vec<SelectItem> =
-                (0..first).map(|at| SelectItem::UnnamedExpr(Expr::Identifier(Ident::with_quote('`', inside(at))))).collect();
+            let mut items = around.renamed();
             for (path, column) in fields.iter().zip(&told) {
                 let whole = Expr::Identifier(Ident::with_quote('`', &whole));
                 let expr = path.iter().fold(whole, |of, at| call("field_at", vec![of, crate::ast::number(&at.to_string())]));
@@ -240,23 +284,52 @@ impl Rewriter<'_> {
             }
             wrap(from, items, &alias)?;
         }
+        let mut kept = around.relations;
         kept.push(Relation { alias: Some(alias), names: name.into_iter().collect(), columns: told });
         Ok(kept)
     }
 }
 
 /// FROM as `(SELECT items FROM …) AS alias`.
-fn wrap(from: &mut Vec<TableWithJoins>, items: Vec<SelectItem>, alias: &str) -> Result<(), Error> {
-    let Some(mut query) = template() else { return Err(Error::refused("LATERAL VIEW", Span::empty())) };
-    if let SetExpr::Select(select) = query.body.as_mut() {
-        let select: &mut Select = select;
-        select.projection = items;
-        select.from = std::mem::take(from);
-    }
-    let alias = TableAlias { explicit: true, name: Ident::with_quote('`', alias), columns: Vec::new(), at: None };
+pub(crate) fn wrap(from: &mut Vec<TableWithJoins>, items: Vec<SelectItem>, alias: &str) -> Result<(), Error> {
+    wrap_where(from, items, None, alias)
+}
+
+/// FROM as `(SELECT items FROM … WHERE condition) AS alias`.
+pub(crate) fn wrap_where(
+    from: &mut Vec<TableWithJoins>,
+    items: Vec<SelectItem>,
+    condition: Option<Expr>,
+    alias: &str,
+) -> Result<(), Error> {
+    let query = query_of(items, std::mem::take(from), condition, Vec::new())?;
+    let alias = TableAlias { explicit: true, name: quoted(alias), columns: Vec::new(), at: None };
     let relation = TableFactor::Derived { lateral: false, subquery: Box::new(query), alias: Some(alias), sample: None };
     *from = vec![TableWithJoins { relation, joins: Vec::new() }];
     Ok(())
+}
+
+/// `SELECT items FROM from WHERE condition GROUP BY groups`.
+pub(crate) fn query_of(
+    items: Vec<SelectItem>,
+    from: Vec<TableWithJoins>,
+    condition: Option<Expr>,
+    groups: Vec<Expr>,
+) -> Result<Query, Error> {
+    let Some(mut query) = template() else { return Err(Error::refused("this query", Span::empty())) };
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        let select: &mut Select = select;
+        select.projection = items;
+        select.from = from;
+        select.selection = condition;
+        select.group_by = GroupByExpr::Expressions(groups, Vec::new());
+    }
+    Ok(query)
+}
+
+/// A list of the numbers from 0 on, so many.
+pub(crate) fn numbers(count: usize) -> Expr {
+    call("array", (0..count).map(|at| crate::ast::number(&at.to_string())).collect())
 }
 
 /// A query to put clauses into.

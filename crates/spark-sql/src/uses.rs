@@ -10,7 +10,7 @@ use tributary_lake::datafusion::sql::sqlparser::ast::{
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 use tributary_sql_dialect::name_parts;
 
-use crate::{Error, error, range};
+use crate::{Error, calls, error, range, unfold};
 
 /// A table as a statement uses it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,7 +102,7 @@ impl TableUse {
         match args {
             None => Ok(Some(Self { parts, read: version.as_ref().map(travel).transpose()?.map_or(Read::Latest, Read::At) })),
             Some(args) if parts.len() == 1 && parts[0].eq_ignore_ascii_case("table_changes") => changes(name, args).map(Some),
-            Some(_) if range::is_range(name) => Ok(None),
+            Some(_) if range::is_range(name) || unfold::is_rows(&calls::written(name)) => Ok(None),
             Some(_) => Err(Error::refused(format!("the table function `{name}`"), name.span())),
         }
     }

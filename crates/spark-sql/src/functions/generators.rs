@@ -14,7 +14,8 @@ pub(super) const FUNCTIONS: &[Entry] = &[
     rewritten(&["posexplode", "posexplode_outer"], Rewrite::Rows, 1),
     rewritten(&["inline", "inline_outer"], Rewrite::Rows, 1),
     rewritten(&["json_tuple"], Rewrite::Rows, usize::MAX),
-    refused(&["stack", "unnest", "sql_keywords"], "say UNION ALL, or explode"),
+    rewritten(&["stack"], Rewrite::Rows, usize::MAX),
+    refused(&["unnest", "sql_keywords"], "say explode"),
     rewritten(
         &["boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "string", "binary", "date", "timestamp"],
         Rewrite::Cast,

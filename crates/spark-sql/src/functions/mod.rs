@@ -12,6 +12,7 @@ mod digests;
 mod formats;
 mod gathered;
 mod generators;
+mod hidden;
 mod json;
 mod lambdas;
 mod maps;
@@ -236,6 +237,7 @@ const SUBJECTS: &[(&str, &[Entry])] = &[
     ("Maps and structs", maps::FUNCTIONS),
     ("Functions of functions", lambdas::FUNCTIONS),
     ("Rows and casts", generators::FUNCTIONS),
+    ("Of rewritten texts", hidden::FUNCTIONS),
 ];
 
 fn entries() -> impl Iterator<Item = &'static Entry> {

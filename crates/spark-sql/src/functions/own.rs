@@ -19,6 +19,7 @@ use tributary_lake::datafusion::logical_expr::{
 
 use crate::convert::{self, word};
 use crate::value::{canonical, instant_type, list_type, local_type};
+use crate::words::words;
 
 /// What an argument must be, or can be cast to without being asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,12 +173,17 @@ pub(crate) struct Own {
     pub more: Option<Kind>,
     pub gives: Gives,
     pub run: Run,
+    /// What literal arguments must be: a pattern, a unit, a zone that can be read. An error of the plan, so that no row is needed to find it.
+    pub literals: Option<Literals>,
 }
+
+/// A look at the literal arguments of a call.
+pub(crate) type Literals = fn(&Arguments<'_>) -> Result<()>;
 
 impl Own {
     /// A function of just these arguments.
     pub const fn new(name: &'static str, takes: &'static [Kind], gives: Gives, run: Run) -> Self {
-        Self { name, takes, least: takes.len(), more: None, gives, run }
+        Self { name, takes, least: takes.len(), more: None, gives, run, literals: None }
     }
 
     /// The last arguments beyond so many may be left out.
@@ -189,6 +195,12 @@ impl Own {
     /// Any number of others may follow.
     pub const fn and_more(mut self, more: Kind) -> Self {
         self.more = Some(more);
+        self
+    }
+
+    /// Literal arguments are looked at when a call is planned.
+    pub const fn looking(mut self, literals: Literals) -> Self {
+        self.literals = Some(literals);
         self
     }
 
@@ -273,7 +285,11 @@ impl ScalarUDFImpl for Function {
     fn return_field_from_args(&self, arguments: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> = arguments.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         let types = self.own.given(&types)?;
-        let result = self.own.result(&Arguments { types: &types, literals: arguments.scalar_arguments })?;
+        let given = Arguments { types: &types, literals: arguments.scalar_arguments };
+        if let Some(look) = self.own.literals {
+            look(&given).map_err(|error| DataFusionError::Plan(words(&error)))?;
+        }
+        let result = self.own.result(&given)?;
         Ok(Arc::new(Field::new(self.own.name, result, true)))
     }
 

@@ -40,8 +40,8 @@ does in ANSI mode with UTC as its zone; each name is held to values recorded fro
 (`crates/spark-sql/tests/values`), and what is answered otherwise or not at all is listed in
 `crates/spark-sql/tests/golden/unlike_spark.txt`, types included.
 
-Rows are made of values by `explode`, `posexplode`, `inline` and `json_tuple`, alone in a select list, in `LATERAL VIEW [OUTER]`, or as
-`LATERAL explode(…)` after a comma. A path into a JSON text is `text:a.b[0]`: names after a dot are found in any case, names in brackets
+Rows are made of values by `explode`, `posexplode`, `inline`, `json_tuple` and `stack`, alone in a select list, in `LATERAL VIEW [OUTER]`,
+as `LATERAL explode(…)` after a comma or a join, or alone in FROM. A path into a JSON text is `text:a.b[0]`: names after a dot are found in any case, names in brackets
 as they are written.
 
 ";

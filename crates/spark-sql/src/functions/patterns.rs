@@ -9,7 +9,7 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::own::Kind::{Int, Text};
-use super::own::{Gives, Own, column, fault, ints, or_literal, texts};
+use super::own::{Arguments, Gives, Own, column, fault, ints, or_literal, texts};
 use super::texts::lists;
 use super::{Entry, own};
 
@@ -19,17 +19,28 @@ pub(super) const FUNCTIONS: &[Entry] = &[
         &["regexp_like", "rlike", "regexp"],
         Own::new("regexp_like", &[Text, Text], Gives::Boolean, |a, _| {
             column(matched(&a[0], &a[1], |pattern, text| pattern.is_found(text).map(Some))?.into_iter().collect::<BooleanArray>())
-        }),
+        })
+        .looking(pattern_behind),
     ),
-    own(&["regexp_extract"], Own::new("regexp_extract", &[Text, Text, Int], Gives::Text, regexp_extract).at_least(2)),
-    own(&["regexp_extract_all"], Own::new("regexp_extract_all", &[Text, Text, Int], Gives::Texts, regexp_extract_all).at_least(2)),
-    own(&["regexp_replace"], Own::new("regexp_replace", &[Text, Text, Text, Int], Gives::Text, regexp_replace).at_least(3)),
+    own(
+        &["regexp_extract"],
+        Own::new("regexp_extract", &[Text, Text, Int], Gives::Text, regexp_extract).at_least(2).looking(pattern_behind),
+    ),
+    own(
+        &["regexp_extract_all"],
+        Own::new("regexp_extract_all", &[Text, Text, Int], Gives::Texts, regexp_extract_all).at_least(2).looking(pattern_behind),
+    ),
+    own(
+        &["regexp_replace"],
+        Own::new("regexp_replace", &[Text, Text, Text, Int], Gives::Text, regexp_replace).at_least(3).looking(pattern_behind),
+    ),
     own(
         &["regexp_count"],
         Own::new("regexp_count", &[Text, Text], Gives::Int, |a, _| {
             let counts = matched(&a[0], &a[1], |pattern, text| Ok(i32::try_from(pattern.every(text)?.len()).ok()))?;
             column(counts.into_iter().collect::<Int32Array>())
-        }),
+        })
+        .looking(pattern_behind),
     ),
     own(
         &["regexp_substr"],
@@ -38,7 +49,8 @@ pub(super) const FUNCTIONS: &[Entry] = &[
                 Ok(pattern.first(text)?.map(|captures| captures[0].to_owned()).filter(|text| !text.is_empty()))
             })?;
             column(found.into_iter().collect::<StringArray>())
-        }),
+        })
+        .looking(pattern_behind),
     ),
     own(
         &["regexp_instr"],
@@ -50,10 +62,16 @@ pub(super) const FUNCTIONS: &[Entry] = &[
             })?;
             column(places.into_iter().collect::<Int32Array>())
         })
-        .at_least(2),
+        .at_least(2)
+        .looking(pattern_behind),
     ),
-    own(&["split"], Own::new("split", &[Text, Text, Int], Gives::Texts, split).at_least(2)),
+    own(&["split"], Own::new("split", &[Text, Text, Int], Gives::Texts, split).at_least(2).looking(pattern_behind)),
 ];
+
+/// A regular expression.
+fn pattern_behind(arguments: &Arguments<'_>) -> Result<()> {
+    arguments.text(1).map_or(Ok(()), |java| Pattern::new(java).map(drop))
+}
 
 /// A pattern and whether `$` stands in it, which Java also finds before a line's end at the end of the text.
 struct Pattern {

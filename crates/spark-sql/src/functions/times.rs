@@ -5,13 +5,33 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::error::{DataFusionError, Result};
 
 use super::own::Kind::{Any, Instant, Int, Local, Long, Number, Text};
-use super::own::{Gives, Own, column, fault, instants, ints, longs, one, or_literal, texts, three, two};
+use super::own::{Arguments, Gives, Own, column, fault, instants, ints, longs, one, or_literal, texts, three, two};
 use super::{Entry, of_the_moment, own, refused};
 use crate::calendar::{self, Civil, DAY, SECOND, split};
 use crate::convert;
 use crate::form::Form;
 use crate::times::Zone;
 use crate::value::{Value, build, instant_type, local_type, read_all};
+
+/// A pattern that times are written by.
+fn form_to_write(arguments: &Arguments<'_>) -> Result<()> {
+    arguments.text(1).map_or(Ok(()), |pattern| Form::parse(pattern).map(drop))
+}
+
+/// A pattern that times are read by.
+fn form_to_read(arguments: &Arguments<'_>) -> Result<()> {
+    arguments.text(1).map_or(Ok(()), |pattern| Form::parse(pattern)?.check_readable())
+}
+
+/// A zone.
+fn zone_behind(arguments: &Arguments<'_>) -> Result<()> {
+    arguments.text(1).map_or(Ok(()), |name| zone(name).map(drop))
+}
+
+/// A unit of time.
+fn unit_before(arguments: &Arguments<'_>) -> Result<()> {
+    arguments.text(0).map_or(Ok(()), |unit| Unit::of(unit).map(drop))
+}
 
 /// Of the names of this subject.
 pub(super) const FUNCTIONS: &[Entry] = &[
@@ -32,14 +52,16 @@ pub(super) const FUNCTIONS: &[Entry] = &[
             column::<Int64Array>(three(texts(&a[0]), instants(&a[1]), instants(&a[2]), |unit: &str, start, end| {
                 Ok(Some(between(unit, start, end)?))
             })?)
-        }),
+        })
+        .looking(unit_before),
     ),
     own(
         &["timestampadd"],
         Own::new("timestampadd", &[Text, Long, Any], Gives::By(|a| Ok(kept(&a.types[2]))), |a, to| {
             let at = convert::cast(&a[2], to, false)?;
             of_type(three(texts(&a[0]), longs(&a[1]), instants(&at), |unit: &str, count, at| later(unit, count, at).map(Some))?, to)
-        }),
+        })
+        .looking(unit_before),
     ),
     own(&["timestamp_seconds"], Own::new("timestamp_seconds", &[Number], Gives::Instant, timestamp_seconds)),
     own(
@@ -64,33 +86,46 @@ pub(super) const FUNCTIONS: &[Entry] = &[
             let instants = longs(&a[0]).iter().map(|seconds| seconds.map(|seconds| seconds.wrapping_mul(SECOND)));
             written(instants.collect(), forms)
         })
-        .at_least(1),
+        .at_least(1)
+        .looking(form_to_write),
     ),
-    own(&["unix_timestamp", "to_unix_timestamp"], Own::new("unix_timestamp", &[Any, Text], Gives::Long, unix_timestamp).at_least(1)),
+    own(
+        &["unix_timestamp", "to_unix_timestamp"],
+        Own::new("unix_timestamp", &[Any, Text], Gives::Long, unix_timestamp).at_least(1).looking(form_to_read),
+    ),
     own(&["make_timestamp"], Own::new("make_timestamp", &[Int, Int, Int, Int, Int, Any, Text], Gives::Instant, make_timestamp).at_least(6)),
     own(
         &["from_utc_timestamp"],
-        Own::new("from_utc_timestamp", &[Instant, Text], Gives::Instant, |a, _| moved(a, |at, zone| at + zone.offset_at(at) * SECOND)),
+        Own::new("from_utc_timestamp", &[Instant, Text], Gives::Instant, |a, _| moved(a, |at, zone| at + zone.offset_at(at) * SECOND))
+            .looking(zone_behind),
     ),
     own(
         &["to_utc_timestamp"],
-        Own::new("to_utc_timestamp", &[Instant, Text], Gives::Instant, |a, _| moved(a, |at, zone| zone.instant_of(at))),
+        Own::new("to_utc_timestamp", &[Instant, Text], Gives::Instant, |a, _| moved(a, |at, zone| zone.instant_of(at)))
+            .looking(zone_behind),
     ),
     own(&["convert_timezone"], Own::new("convert_timezone", &[Text, Any, Local], Gives::Local, convert_timezone).at_least(2)),
     own(
         &["date_format"],
         Own::new("date_format", &[Instant, Text], Gives::Text, |a, _| {
             written(instants(&a[0]).iter().collect(), texts(&a[1]).iter().collect())
-        }),
+        })
+        .looking(form_to_write),
     ),
     own(
         &["to_timestamp", "to_timestamp_ltz"],
-        Own::new("to_timestamp", &[Any, Text], Gives::Instant, |a, to| to_timestamp(a, to, false)).at_least(1),
+        Own::new("to_timestamp", &[Any, Text], Gives::Instant, |a, to| to_timestamp(a, to, false)).at_least(1).looking(form_to_read),
     ),
-    own(&["to_timestamp_ntz"], Own::new("to_timestamp_ntz", &[Any, Text], Gives::Local, |a, to| to_timestamp(a, to, false)).at_least(1)),
-    own(&["try_to_timestamp"], Own::new("try_to_timestamp", &[Any, Text], Gives::Instant, |a, to| to_timestamp(a, to, true)).at_least(1)),
-    own(&["to_date"], Own::new("to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, false)).at_least(1)),
-    own(&["try_to_date"], Own::new("try_to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, true)).at_least(1)),
+    own(
+        &["to_timestamp_ntz"],
+        Own::new("to_timestamp_ntz", &[Any, Text], Gives::Local, |a, to| to_timestamp(a, to, false)).at_least(1).looking(form_to_read),
+    ),
+    own(
+        &["try_to_timestamp"],
+        Own::new("try_to_timestamp", &[Any, Text], Gives::Instant, |a, to| to_timestamp(a, to, true)).at_least(1).looking(form_to_read),
+    ),
+    own(&["to_date"], Own::new("to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, false)).at_least(1).looking(form_to_read)),
+    own(&["try_to_date"], Own::new("try_to_date", &[Any, Text], Gives::Date, |a, _| to_date(a, true)).at_least(1).looking(form_to_read)),
     refused(&["localtimestamp"], "a time without a zone of the moment is not told; say current_timestamp()"),
     refused(&["window_time"], "say window.end, which is the first instant behind the window"),
     refused(

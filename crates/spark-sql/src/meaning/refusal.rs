@@ -7,9 +7,9 @@ use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
 use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, Union};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::Error;
 use crate::convert::{exists, word};
 use crate::functions::common;
+use crate::{Error, misplaced};
 
 /// What is refused of a node: values in one column, or paired by a join, that do not go together in the dialect.
 pub(super) fn of_node(node: &LogicalPlan) -> Option<Error> {
@@ -27,10 +27,32 @@ pub(super) fn of_node(node: &LogicalPlan) -> Option<Error> {
                 pairs.into_iter().find_map(|(a, b)| refuse_mixed(a.data_type(), b.data_type(), "a column"))
             })
         }
+        LogicalPlan::Aggregate(aggregate) => {
+            let schema = aggregate.input.schema();
+            let groups = aggregate.group_expr.iter().flat_map(|one| match one {
+                Expr::GroupingSet(sets) => sets.distinct_expr().into_iter().cloned().collect(),
+                one => vec![one.clone()],
+            });
+            groups.filter_map(|one| one.get_type(schema).ok()).find(has_map).and_then(|_| misplaced::grouped_by_map(Span::empty()).err())
+        }
+        LogicalPlan::Distinct(distinct) => {
+            let has_map = distinct.input().schema().fields().iter().any(|field| has_map(field.data_type()));
+            has_map.then(|| Error::refused_with_hint("DISTINCT of maps", "say array_sort(map_entries(…))", Span::empty()))
+        }
         LogicalPlan::Join(join) => join.on.iter().find_map(|(left, right)| {
             refuse_mixed(&left.get_type(join.left.schema()).ok()?, &right.get_type(join.right.schema()).ok()?, "joining")
         }),
         _ => None,
+    }
+}
+
+/// Whether values of a type are maps, or hold some.
+fn has_map(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Map(..) => true,
+        DataType::List(of) => has_map(of.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_map(field.data_type())),
+        _ => false,
     }
 }
 
@@ -46,6 +68,7 @@ pub(super) fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Erro
             let of = type_of(expr)?;
             list.iter().find_map(|one| comparison(&of, &type_of(one)?))
         }
+        Expr::Not(of) if type_of(of)?.is_numeric() => refuse("NOT of a number".to_owned(), "compare it, such as … <> 0"),
         Expr::Cast(Cast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
         Expr::TryCast(TryCast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
         Expr::ScalarSubquery(subquery) if finds_by_more(&subquery.subquery, false) => {
