@@ -255,7 +255,8 @@ mod tests {
     #[test]
     fn what_goes_goes_oldest_first_and_a_commit_last_of_its_version() {
         let log = [commit(2), commit(0), commit(1), part(1, 1, 1), object(1, LogKind::Checksum, "crc"), commit(3), part(2, 1, 1)];
-        let paths: Vec<String> = going(&log, 2).into_iter().map(|object| object.object.path.split_off("_delta_log/".len() + 19)).collect();
+        let paths: Vec<String> =
+            going(&log, 2).into_iter().map(|mut object| object.object.path.split_off("_delta_log/".len() + 19)).collect();
         assert_eq!(paths, ["0.json", "1.crc", "1.checkpoint.1.1.parquet", "1.json"]);
     }
 }

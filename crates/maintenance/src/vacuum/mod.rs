@@ -282,7 +282,7 @@ async fn known(table: &Table, horizon: DateTime<Utc>, slowest: Option<u64>) -> t
 
 async fn in_folder(table: &Table, known: &Known, unknown_until: DateTime<Utc>, found: &mut Found) -> tributary_lake::Result<()> {
     let mut objects = table.objects();
-    let mut nested = BTreeSet::new();
+    let (mut nested, mut young) = (BTreeSet::new(), Vec::new());
     while let Some(object) = objects.try_next().await? {
         nested.extend(nested_roots(&object.path));
         if is_hidden(&object.path, table.partition_columns()) {
@@ -291,12 +291,14 @@ async fn in_folder(table: &Table, known: &Known, unknown_until: DateTime<Utc>, f
         match known.fate(&object.path) {
             Fate::Needed => {}
             Fate::Held => found.held += Amount::of([object.size].into_iter()),
-            Fate::Unknown if object.modified > unknown_until => found.young += Amount::of([object.size].into_iter()),
+            Fate::Unknown if object.modified > unknown_until => young.push(OldFile { path: object.path, bytes: object.size }),
             Fate::Unknown | Fate::Removed => found.files.push(OldFile { path: object.path, bytes: object.size }),
         }
     }
     // A table in a folder below this one has a log of its own.
-    found.files.retain(|file| !nested.iter().any(|root| file.path.starts_with(root.as_str())));
+    let is_ours = |file: &OldFile| !nested.iter().any(|root: &String| file.path.starts_with(root.as_str()));
+    found.files.retain(is_ours);
+    found.young = Amount::of(young.iter().filter(|file| is_ours(file)).map(|file| file.bytes));
     Ok(())
 }
 
