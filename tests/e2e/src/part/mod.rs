@@ -2,6 +2,7 @@
 
 mod avro;
 mod fidelity;
+mod gym;
 mod hostile;
 mod operation;
 mod transactions;
@@ -24,11 +25,13 @@ pub enum Part {
     Avro,
     /// A producer whose transactions do not all commit.
     Transactions,
+    /// The gym pipeline over its topics.
+    Gym,
 }
 
 impl Part {
     /// In the order in which they run.
-    pub const ALL: [Self; 4] = [Self::Fidelity, Self::Hostile, Self::Avro, Self::Transactions];
+    pub const ALL: [Self; 5] = [Self::Fidelity, Self::Hostile, Self::Avro, Self::Transactions, Self::Gym];
 
     /// Its name in texts and on the command line.
     pub const fn name(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Part {
             Self::Hostile => "hostile",
             Self::Avro => "avro",
             Self::Transactions => "transactions",
+            Self::Gym => "gym",
         }
     }
 
@@ -53,6 +57,7 @@ impl Part {
             Self::Hostile => hostile::run(services, length / 3, seed).map(|outcome| vec![("hostile, drained", outcome)]),
             Self::Avro => avro::run(services, seed),
             Self::Transactions => transactions::run(services).map(|outcome| vec![("aborted transactions, drained", outcome)]),
+            Self::Gym => gym::run(services, seed).map(|outcome| vec![("gym, drained", outcome)]),
         }
     }
 }
