@@ -24,8 +24,17 @@ use crate::{Error, Result};
 const FOOTERS_AT_ONCE: usize = 16;
 
 /// The part of the lake's memory that each sort keeps free to merge what it has spilled, and as much at most.
-const RESERVED_PART: usize = 32;
+const RESERVED_PART: usize = 8;
 const RESERVED_MAX: usize = 10 << 20;
+
+/// Memory of the lake for each thing that is done side by side with others.
+const MEMORY_EACH: usize = 128 << 20;
+
+/// How much is done side by side: as the processors and the memory allow.
+pub(crate) fn side_by_side(table: &Table) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (table.lake().options().memory_limit / MEMORY_EACH).clamp(1, processors)
+}
 
 /// Files so small are fetched ahead, so many of them.
 const AHEAD_BYTES: u64 = 1 << 20;
@@ -155,7 +164,7 @@ impl Files {
     }
 
     fn parts(self) -> Vec<Self> {
-        let parts = std::thread::available_parallelism().map_or(1, usize::from).clamp(1, self.files.len().max(1));
+        let parts = side_by_side(&self.table).clamp(1, self.files.len().max(1));
         let mut by_part: BTreeMap<usize, Vec<DataFile>> = BTreeMap::new();
         for (at, file) in self.files.iter().enumerate() {
             by_part.entry(at % parts).or_default().push(file.clone());

@@ -34,9 +34,9 @@ pub use error::Error;
 pub use fsck::{Defect, Finding, FsckOptions, FsckReport, fsck};
 pub use options::{Options, Task};
 pub use readers::{Needs, READER_PROPERTY, Reader, Readers};
-pub use report::{Amount, Report, Status, TableReport};
+pub use report::{Amount, Event, Report, Status, TableReport};
 pub use restore::{PositionMove, Positions, RestoreOptions, RestoreReport, RestoreTo, restore};
-pub use run::{maintain, maintain_table};
+pub use run::maintain;
 pub use vacuum::{HeldBy, LONGEST_WRITE_DEFAULT, OldFile, RETENTION_DEFAULT, VacuumMode, VacuumOptions, VacuumReport, vacuum};
 
 /// What fallible functions of this crate return.

@@ -118,6 +118,15 @@ impl TableReport {
     }
 }
 
+/// What happens.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// It is known what is to be done to a table, and what is expected of it.
+    Planned(&'a TableReport),
+    /// A table has had its turn.
+    Ended(&'a TableReport),
+}
+
 /// What was done to some tables.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {

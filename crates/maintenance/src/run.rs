@@ -11,9 +11,9 @@ use tributary_specs::TableName;
 use crate::busy::{Pace, pace};
 use crate::group::{self, Done, Ended};
 use crate::plan::{Asked, Becomes, Bin, File, Work, decide, groups};
-use crate::report::{Amount, Report, Status, TableReport};
+use crate::report::{Amount, Event, Report, Status, TableReport};
 use crate::rewrite::{Sink, rewrite};
-use crate::{Error, Options, Result, Task};
+use crate::{Error, Options, Result, Task, inputs};
 
 /// How often a table is planned in one run: what is left small by one group is taken by the next, what appenders bring meanwhile is not
 /// run after.
@@ -28,27 +28,32 @@ const REHEARSED_BYTES: u64 = 32 << 20;
 /// Files that are looked into side by side.
 const AT_ONCE: usize = 16;
 
-/// Does a task to each of these tables; a failure of one is in its report.
-pub async fn maintain(lake: &Lake, tables: &[TableName], task: &Task, options: &Options) -> Report {
+/// Does a task to each of these tables, one after the other; a failure of one is in its report. `tell` is told of each table when it is
+/// known what is to be done to it, and when it has had its turn.
+pub async fn maintain(lake: &Lake, tables: &[TableName], task: &Task, options: &Options, tell: &(dyn Fn(Event<'_>) + Sync)) -> Report {
     let mut report = Report::default();
     let began = lake.clock().now();
     for name in tables {
-        report.tables.push(of_table(lake, name, task, options, began).await);
+        let table = of_table(lake, name, task, options, began, tell).await;
+        tell(Event::Ended(&table));
+        report.tables.push(table);
     }
     report
 }
 
-/// Does a task to one table.
-pub async fn maintain_table(lake: &Lake, name: &TableName, task: &Task, options: &Options) -> TableReport {
-    of_table(lake, name, task, options, lake.clock().now()).await
-}
-
-async fn of_table(lake: &Lake, name: &TableName, task: &Task, options: &Options, began: DateTime<Utc>) -> TableReport {
+async fn of_table(
+    lake: &Lake,
+    name: &TableName,
+    task: &Task,
+    options: &Options,
+    began: DateTime<Utc>,
+    tell: &(dyn Fn(Event<'_>) + Sync),
+) -> TableReport {
     let mut report = TableReport::new(name, task.name());
     let limit = options.time_limit.and_then(|limit| TimeDelta::from_std(limit).ok());
     let clock = lake.clock();
     let is_over = || limit.is_some_and(|limit| clock.now() - began >= limit);
-    let mut run = Run { task, options, is_over: &is_over, report: &mut report };
+    let mut run = Run { task, options, is_over: &is_over, tell, report: &mut report };
     let ended = run.table(lake, name).await;
     report.status = match (ended, &report.left) {
         (Err(error), _) if error.is_unsupported() && *task == Task::Auto => {
@@ -69,6 +74,7 @@ struct Run<'a> {
     task: &'a Task,
     options: &'a Options,
     is_over: &'a (dyn Fn() -> bool + Sync),
+    tell: &'a (dyn Fn(Event<'_>) + Sync),
     report: &'a mut TableReport,
 }
 
@@ -93,6 +99,9 @@ impl Run<'_> {
             }
             if self.options.dry_run {
                 return Ok(Status::Planned);
+            }
+            if round == 0 {
+                (self.tell)(Event::Planned(self.report));
             }
             let goes_on = self.round(&table, &files, work).await?;
             table = table.refresh().await.map_err(Error::lake("opening", name))?;
@@ -125,6 +134,7 @@ impl Run<'_> {
             task: self.task,
             files: &File::all(files),
             cluster_columns: table.cluster_columns(),
+            zorder_columns: &zorder_columns(table),
             file_bytes: table.file_bytes_target(amount(files).bytes),
             commits_since_checkpoint: table.commits_since_checkpoint(),
             outdated: &outdated,
@@ -178,7 +188,7 @@ impl Run<'_> {
     async fn rewrite(&self, table: &Table, files: &[DataFile], bins: Vec<Bin>, rehearses: bool) -> Result<Option<Vec<Done>>> {
         let sink = Sink { file_bytes: table.file_bytes_target(amount(files).bytes), rehearses, is_over: self.is_over };
         let each: Vec<BoxFuture<'_, _>> = bins.into_iter().map(|bin| one(table, files, bin, sink).boxed()).collect();
-        let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+        let at_once = inputs::side_by_side(table);
         let done: Vec<Option<Done>> = stream::iter(each).buffered(at_once).try_collect().await?;
         Ok(done.into_iter().collect())
     }
@@ -225,6 +235,23 @@ impl Run<'_> {
             *predicted -= Amount { files: bin.files.len() as u64, bytes: bin.bytes() };
         }
         Ok(())
+    }
+}
+
+/// The property by which a declaration wants its table Z-ordered, in any case.
+const ZORDER_COLUMNS: &str = "pipelines.autoOptimize.zOrderCols";
+
+/// The columns that the table's own property names; none where one of them can order nothing.
+fn zorder_columns(table: &Table) -> Vec<String> {
+    let said = table.properties().iter().find(|(name, _)| name.eq_ignore_ascii_case(ZORDER_COLUMNS)).map(|(_, said)| said.as_str());
+    let columns = said.unwrap_or_default().split(',').map(|name| name.trim().trim_matches('`').to_owned());
+    let columns: Vec<String> = columns.filter(|name| !name.is_empty()).collect();
+    match columns.iter().try_for_each(|column| orders_by(table, column)) {
+        Ok(()) => columns,
+        Err(error) => {
+            tracing::warn!(table = %table.name(), %error, "not Z-ordered as its property says");
+            Vec::new()
+        }
     }
 }
 

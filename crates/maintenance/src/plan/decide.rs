@@ -17,6 +17,8 @@ pub(crate) struct Asked<'a> {
     pub files: &'a [File],
     /// The table's.
     pub cluster_columns: &'a [String],
+    /// By which its declaration wants it Z-ordered.
+    pub zorder_columns: &'a [String],
     /// Bytes that a file is to have.
     pub file_bytes: u64,
     pub commits_since_checkpoint: u64,
@@ -50,6 +52,7 @@ pub(crate) fn decide(asked: &Asked<'_>, options: &Options) -> Work {
     };
     let bins = match asked.task {
         Task::Auto | Task::Optimize | Task::Cluster if clustered => hilbert(),
+        Task::Auto if !asked.zorder_columns.is_empty() => cubes(asked.files, &along(asked.zorder_columns, Curve::ZOrder)),
         Task::Auto => few(true),
         Task::Optimize => few(false),
         Task::ZOrder(columns) => cubes(asked.files, &along(columns, Curve::ZOrder)),
@@ -90,7 +93,7 @@ mod tests {
     use super::*;
 
     fn asked<'a>(task: &'a Task, files: &'a [File], outdated: &'a BTreeSet<String>, commits: u64) -> Asked<'a> {
-        Asked { task, files, cluster_columns: &[], file_bytes: 32 << 20, commits_since_checkpoint: commits, outdated }
+        Asked { task, files, cluster_columns: &[], zorder_columns: &[], file_bytes: 32 << 20, commits_since_checkpoint: commits, outdated }
     }
 
     #[test]

@@ -103,6 +103,26 @@ async fn feat_04_nulls_under_z_order_are_neither_lost_nor_mixed_and_the_second_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_says_its_z_order_gets_it_by_itself_and_one_that_says_it_wrongly_is_compacted() -> Result<()> {
+    for (said, files) in [("x, id", 1), ("x, y", 0)] {
+        let lake = lake(store());
+        let mut declared = spec(&[], &[]);
+        declared.properties.insert("pipelines.autoOptimize.zOrderCols".to_owned(), said.to_owned());
+        lake.create(&declared).await?;
+        append(&lake, 0..50).await?;
+        append(&lake, 50..100).await?;
+        let before = content(&lake).await?;
+        done(&lake, &Task::Auto, &at_once()).await?;
+        assert_eq!(content(&lake).await?, before);
+        let left = open(&lake).await?.files().await?;
+        let ordered = left.iter().filter_map(|file| file.arranged().cube).filter(|cube| cube.columns == ["x", "id"]).count();
+        assert_eq!((left.len(), ordered), (1, files), "{said}");
+        assert!(done(&lake, &Task::Auto, &at_once()).await?.nothing_to_do());
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_larger_than_the_memory_spills() -> Result<()> {
     use std::sync::Arc;
     use tributary_lake::{Lake, LakeOptions, Stores};

@@ -131,7 +131,7 @@ pub fn at_once() -> Options {
 }
 
 pub async fn done(lake: &Lake, task: &Task, options: &Options) -> Result<Report> {
-    let mut report = maintain(lake, &[name()], task, options).await;
+    let mut report = maintain(lake, &[name()], task, options, &|_| {}).await;
     match report.tables[0].error.take() {
         Some(error) => Err(error.into()),
         None => Ok(report),
