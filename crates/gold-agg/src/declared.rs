@@ -36,5 +36,5 @@ async fn is_new_and_follows(lake: &Lake, spec: &GoldSpec, rows: &Rows, inputs: &
     if spec.refresh == Refresh::Full || lake.table(&spec.table).await.map_err(Error::lake("opening", &spec.table))?.is_some() {
         return Ok(false);
     }
-    Ok(means_of(spec, rows, inputs, &(0..inputs.len()).collect())?.is_ok())
+    Ok(means_of(spec, rows, inputs, &(0..inputs.len()).collect(), &[]).await?.is_ok())
 }

@@ -91,7 +91,7 @@ pub async fn explain(lake: &Lake, spec: &GoldSpec, options: &Options) -> Result<
         Decision::Follow(_) => (0..states.len()).filter(|at| states[*at].rows_changed).collect(),
         Decision::Nothing(_) | Decision::Make(_) | Decision::Refresh(_) => (0..states.len()).collect(),
     };
-    let (means, by_query) = match means_of(spec, &rows, &inputs, &moved)? {
+    let (means, by_query) = match means_of(spec, &rows, &inputs, &moved, &states).await? {
         Ok(means) => (Some(means), None),
         Err(reason) => (None, Some(reason)),
     };

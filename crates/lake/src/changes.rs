@@ -8,7 +8,7 @@
 //!   `_change_type`, `_commit_version`, `_commit_timestamp`. The stream holds one commit file and one batch at a time.
 //! - A version whose commit file is gone is an error that names it, never a gap.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
@@ -38,7 +38,10 @@ pub(crate) const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 impl Table {
     /// The columns of [`Self::changes`]: the table's, then `_change_type` (text), `_commit_version` (long), `_commit_timestamp` (instant).
     pub fn change_schema(&self) -> SchemaRef {
-        let mut fields = self.nullable_fields();
+        self.change_schema_of(self.nullable_fields())
+    }
+
+    fn change_schema_of(&self, mut fields: Vec<Field>) -> SchemaRef {
         fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
         fields.push(Field::new(COMMIT_VERSION, DataType::Int64, true));
         fields.push(Field::new(COMMIT_TIMESTAMP, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true));
@@ -51,14 +54,26 @@ impl Table {
     /// [`Error::Range`] when `to` is before `from`, [`Error::NoVersion`] when this snapshot or the log does not reach that far,
     /// [`Error::NoChangeFeed`] when the feed was off in a version of the range; the last two also while the stream is read.
     pub async fn changes(&self, from: u64, to: u64) -> Result<SendableRecordBatchStream> {
+        self.changes_of(&self.columns().iter().map(|column| column.name.clone()).collect(), from, to).await
+    }
+
+    /// As [`Self::changes`], of the table's columns with these names alone.
+    ///
+    /// # Errors
+    /// As [`Self::changes`].
+    pub async fn changes_of(&self, columns: &BTreeSet<String>, from: u64, to: u64) -> Result<SendableRecordBatchStream> {
+        self.ensure_range(from, to).await?;
+        let fields: Vec<Field> = self.nullable_fields().into_iter().filter(|field| columns.contains(field.name())).collect();
+        let schema = self.change_schema_of(fields.clone());
+        let reader = ChangeReader::new(self.clone(), fields, from, to).await?;
+        Ok(as_record_batches(schema, reader.stream()))
+    }
+
+    async fn ensure_range(&self, from: u64, to: u64) -> Result<()> {
         if to < from {
             return Err(Error::Range { table: self.name().clone(), from: from.to_string(), to: to.to_string() });
         }
-        if to > self.version() {
-            return Err(self.no_commit(to).await);
-        }
-        let reader = ChangeReader::new(self.clone(), from, to).await?;
-        Ok(as_record_batches(self.change_schema(), reader.stream()))
+        if to > self.version() { Err(self.no_commit(to).await) } else { Ok(()) }
     }
 
     /// Every live row of a version as an insert of that version, in [`Self::change_schema`]: where a reader of changes begins that takes
@@ -115,6 +130,8 @@ impl Table {
 /// Walks the commits of a range.
 struct ChangeReader {
     table: Table,
+    /// Columns of the table that are read.
+    fields: Vec<Field>,
     schema: SchemaRef,
     next: u64,
     last: u64,
@@ -150,13 +167,13 @@ enum Part {
 }
 
 impl ChangeReader {
-    async fn new(table: Table, from: u64, to: u64) -> Result<Self> {
+    async fn new(table: Table, fields: Vec<Field>, from: u64, to: u64) -> Result<Self> {
         // A commit inside the range that turns the feed on or off is looked at when it is read.
         if !feed_was_on(&table, to).await? {
             return Err(Error::NoChangeFeed { table: table.name().clone(), version: to });
         }
-        let schema = table.change_schema();
-        Ok(Self { table, schema, next: from, first: from, last: to, feed_known: false, queue: VecDeque::new(), current: None })
+        let schema = table.change_schema_of(fields.clone());
+        Ok(Self { table, fields, schema, next: from, first: from, last: to, feed_known: false, queue: VecDeque::new(), current: None })
     }
 
     fn stream(self) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
@@ -173,7 +190,7 @@ impl ChangeReader {
                 }
             }
             if let Some(piece) = self.queue.pop_front() {
-                self.current = Some(open(&self.table, Arc::clone(&self.schema), piece).await?);
+                self.current = Some(open(&self.table, self.fields.clone(), Arc::clone(&self.schema), piece).await?);
             } else if self.next <= self.last {
                 let version = self.next;
                 self.next += 1;
@@ -203,7 +220,7 @@ impl ChangeReader {
 }
 
 /// The rows of a piece, told.
-async fn open(table: &Table, schema: SchemaRef, piece: Piece) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+async fn open(table: &Table, mut fields: Vec<Field>, schema: SchemaRef, piece: Piece) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let Piece { path, size, partition_values, rows, change, version, timestamp } = piece;
     let unsaid = table.partition_columns().iter().find(|column| !partition_values.contains_key(*column));
     let rows = match rows {
@@ -217,7 +234,6 @@ async fn open(table: &Table, schema: SchemaRef, piece: Piece) -> Result<BoxStrea
             Rows::Only(newly)
         }
     };
-    let mut fields = table.nullable_fields();
     if change.is_none() {
         fields.push(Field::new(CHANGE_TYPE, DataType::Utf8, true));
     }

@@ -49,7 +49,7 @@ impl Follower<'_> {
         let (state, query) = rows.frame.into_parts();
         let query = normal::normal(&state, query)?;
         let all: Places = (0..self.inputs.len()).collect();
-        let moved = || Moved { inputs: self.inputs, moved: &all };
+        let moved = || Moved { inputs: self.inputs, moved: &all, not_null: &[] };
         let mut places = naming_columns(&query, &moved()).map_err(Stop::Full)?;
         places.truncate(NAMING_MAX);
         let names: Vec<String> = places.iter().map(|place| query.schema().field(*place).name().clone()).collect();

@@ -31,11 +31,24 @@ impl Means {
         }
     }
 
+    /// Whether it would tell more to know which columns hold no null.
+    pub fn is_open(&self) -> bool {
+        self.signed.as_ref().is_ok_and(|signed| signed.open().is_some())
+    }
+
     /// For people.
     pub fn told(&self) -> String {
         match &self.signed {
-            Ok(_) => SIGNED_DELTAS.to_owned(),
+            Ok(signed) => deltas(signed),
             Err(why) => changed_groups(why),
         }
+    }
+}
+
+/// The deltas of a view, and which of its groups they do not tell.
+pub(super) fn deltas(signed: &Signed) -> String {
+    match signed.open() {
+        Some(why) => format!("{SIGNED_DELTAS}, and changed groups where rows go, for {why}"),
+        None => SIGNED_DELTAS.to_owned(),
     }
 }

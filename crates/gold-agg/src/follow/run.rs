@@ -1,6 +1,6 @@
 //! Reads, finds, computes and writes; the commit is the caller's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tributary_lake::arrow::array::{ArrayRef, RecordBatch, UInt32Array};
@@ -14,13 +14,13 @@ use tributary_lake::{ChangeFile, Found, KeyProbe, KeySearch, Keys, Lake, Table, 
 use tributary_specs::GoldSpec;
 
 use super::changed::Changes;
-use super::means::{Means, SIGNED_DELTAS, changed_groups};
+use super::means::{Means, changed_groups, deltas};
 use super::naming::most_telling;
 use super::replace::{Difference, difference};
 use super::rows::{Changed, column, count};
-use super::shape::{Moved, Places};
+use super::shape::{Moved, Places, Reason};
 use super::signed::Signed;
-use super::{Stop, feed, normal, too_much};
+use super::{Stop, feed, named, normal, not_null, too_much};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
 use crate::rules::{self, Tally};
@@ -98,19 +98,25 @@ impl Follower<'_> {
         let moved: Places = (0..self.states.len()).filter(|at| self.states[*at].rows_changed).collect();
         let (state, query) = rows.frame.into_parts();
         let query = normal::normal(&state, query)?;
-        let of_moved = || Moved { inputs: self.inputs, moved: &moved };
-        let means = Means::of(&query, &of_moved()).map_err(Stop::Full)?;
+        let (means, not_null) = means(&query, self.inputs, &moved, self.states).await?;
+        let means = means.map_err(Stop::Full)?;
 
         let mut followed = Followed::default();
         let mut of_inputs = BTreeMap::new();
+        let (named, mut repeats) = (named::columns(&query), None);
         for at in &moved {
             let state = &self.states[*at];
             let behind = state.made_from().ok_or_else(|| Stop::Full(format!("`{}` is a new input", state.table)))?;
-            let feed = feed::read(&self.inputs[*at], behind, self.bytes_max()).await?;
+            let feed = feed::read(&self.inputs[*at], behind, named.as_ref(), self.bytes_max()).await?;
+            repeats = repeats.or(feed.repeats);
             followed.changes_read.insert(*at, feed.read);
             of_inputs.insert(*at, feed.rows);
         }
-        let changes = self.changes(&state, of_moved(), &of_inputs);
+        let means = match repeats {
+            Some(why) => Means { signed: Err(why), ..means },
+            None => means,
+        };
+        let changes = self.changes(&state, Moved { inputs: self.inputs, moved: &moved, not_null: &not_null }, &of_inputs);
         let search = KeySearch::new(self.view, self.view.files().await?);
         if let Some(replaced) = self.replaced(&changes, &query, means, &search, &mut followed).await? {
             self.write(&search, replaced, &mut followed).await?;
@@ -139,7 +145,7 @@ impl Follower<'_> {
             Ok(signed) => match self.by_deltas(changes, query, &signed, search, followed).await {
                 Err(Stop::Full(why)) => why,
                 replaced => {
-                    followed.means = SIGNED_DELTAS.to_owned();
+                    followed.means = deltas(&signed);
                     return replaced;
                 }
             },
@@ -299,8 +305,31 @@ pub(super) fn as_type(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, 
     if column.data_type() == wanted { Ok(ArrayRef::clone(column)) } else { cast(column, wanted) }
 }
 
-/// How a view would follow when these inputs move, or why it would not, as far as its query and declaration tell.
-pub(crate) fn means_of(spec: &GoldSpec, rows: &Rows, inputs: &[Input], moved: &Places) -> Result<Result<String, String>, Error> {
+/// The means there are for a query over inputs that moved, and what had to be known of nulls in the inputs to tell them.
+async fn means(
+    query: &LogicalPlan,
+    inputs: &[Input],
+    moved: &Places,
+    states: &[InputState],
+) -> Result<(Result<Means, Reason>, Vec<BTreeSet<String>>), Stop> {
+    let means = Means::of(query, &Moved { inputs, moved, not_null: &[] });
+    if !means.as_ref().is_ok_and(Means::is_open) {
+        return Ok((means, Vec::new()));
+    }
+    let not_null = not_null::not_null(inputs, states).await?;
+    let means = Means::of(query, &Moved { inputs, moved, not_null: &not_null });
+    Ok((means, not_null))
+}
+
+/// How a view would follow when these inputs move, or why it would not, as far as its query and declaration tell, and where it is in
+/// its inputs.
+pub(crate) async fn means_of(
+    spec: &GoldSpec,
+    rows: &Rows,
+    inputs: &[Input],
+    moved: &Places,
+    states: &[InputState],
+) -> Result<Result<String, String>, Error> {
     if let Some(reason) = plan::never_follows(spec, rows.asks_for_time) {
         return Ok(Err(reason.to_owned()));
     }
@@ -309,5 +338,8 @@ pub(crate) fn means_of(spec: &GoldSpec, rows: &Rows, inputs: &[Input], moved: &P
         Ok(query) => query,
         Err(error) => return Stop::from(error).reason(&spec.table).map(Err),
     };
-    Ok(Means::of(&query, &Moved { inputs, moved }).map(|means| means.told()))
+    match means(&query, inputs, moved, states).await {
+        Ok((means, _)) => Ok(means.map(|means| means.told())),
+        Err(stop) => stop.reason(&spec.table).map(Err),
+    }
 }

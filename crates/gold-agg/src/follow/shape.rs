@@ -45,6 +45,8 @@ pub(crate) struct Moved<'a> {
     pub inputs: &'a [Input],
     /// By place among the inputs.
     pub moved: &'a Places,
+    /// By place among the inputs: columns that hold no null, neither at the recorded version nor now. Empty where that is not known.
+    pub not_null: &'a [BTreeSet<String>],
 }
 
 impl Moved<'_> {

@@ -16,7 +16,9 @@
 mod bags;
 mod fit;
 mod groups;
+mod not_null;
 mod run;
 mod totals;
+mod values;
 
 pub(super) use fit::{Signed, signed_of};

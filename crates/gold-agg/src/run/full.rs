@@ -50,7 +50,7 @@ impl Run<'_> {
         loop {
             let kept = there.as_ref().filter(|_| !self.options.full_refresh);
             let rows = plan_rows(self.lake, self.spec, kept, inputs, self.options, joins).await?;
-            let follows = self.follows(&rows, inputs)?;
+            let follows = self.follows(&rows, inputs).await?;
             target::check_columns(self.spec, &rows.columns)?;
             let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, follows, self.options.full_refresh).await?;
             let asks_for_time = rows.asks_for_time;
@@ -207,11 +207,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// [`Error::IncrementalUnavailable`] where it is to follow or stop, and could never follow.
-    fn follows(&self, rows: &Rows, inputs: &[Input]) -> Result<bool> {
+    async fn follows(&self, rows: &Rows, inputs: &[Input]) -> Result<bool> {
         if self.spec.refresh == Refresh::Full {
             return Ok(false);
         }
-        match means_of(self.spec, rows, inputs, &(0..inputs.len()).collect())? {
+        match means_of(self.spec, rows, inputs, &(0..inputs.len()).collect(), &[]).await? {
             Err(reason) if self.spec.refresh == Refresh::Incremental => {
                 Err(Error::IncrementalUnavailable { table: self.spec.table.clone(), reason })
             }

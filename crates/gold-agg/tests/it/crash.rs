@@ -10,7 +10,10 @@ use tributary_testkit::{KillPoints, crash, frame};
 use crate::world::{World, memory, name};
 
 fn followed() -> GoldSpec {
-    GoldSpec::new(name("gold.total"), "SELECT region, sum(amount) AS total FROM silver.t GROUP BY region")
+    GoldSpec::new(
+        name("gold.total"),
+        "SELECT region, sum(amount) AS total, count(DISTINCT amount) AS kinds, count(*) AS n FROM silver.t GROUP BY region",
+    )
 }
 
 /// Refreshed in full, for its quarantine is.

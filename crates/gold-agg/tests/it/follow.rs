@@ -86,7 +86,7 @@ async fn a_change_that_leaves_the_view_as_it_is_moves_its_positions_and_no_row()
 #[tokio::test]
 async fn what_does_not_follow_is_refreshed_in_full_for_one_reason_that_is_told() -> Result<()> {
     for (query, reason) in [
-        ("SELECT count(DISTINCT amount) AS n FROM silver.orders", "without GROUP BY a row of it is made of every row of its inputs"),
+        ("SELECT sum(DISTINCT amount) AS n FROM silver.orders", "without GROUP BY a row of it is made of every row of its inputs"),
         (
             "SELECT sum(amount) AS n FROM silver.orders GROUP BY region",
             "no column of its result says of which groups or rows a row is made",
@@ -190,85 +190,6 @@ async fn rules_hold_for_rows_that_are_made_anew_and_dropped_rows_stay_away() -> 
     let version = world.version("gold.revenue").await?;
     assert!(run(&world.lake, &strict, &Options::default()).await.unwrap_err().to_string().contains("EXPECTATION_VIOLATION"));
     assert_eq!(world.version("gold.revenue").await?, version);
-    Ok(())
-}
-
-/// G2: what is counted is told by deltas, and no row of an input is read that did not change.
-#[tokio::test]
-async fn totals_that_are_counted_follow_without_a_row_of_their_input() -> Result<()> {
-    let world = World::new();
-    world.append("silver.orders", &orders()).await?;
-    world.append("silver.regions", &frame!("name: string | country: string\n north | n\n south | s")).await?;
-    let query = "SELECT country, count(*) AS orders, count(amount) AS known, sum(amount) AS revenue, avg(amount) AS mean, max(order_id) AS last, \
-                 round(sum(amount) / 2, 1) AS half FROM silver.orders LEFT JOIN silver.regions ON region = name GROUP BY country";
-    let spec = GoldSpec::new(name("gold.view"), query);
-    refreshed(&world, &spec).await?;
-    // one goes, one comes in its group; a group is new; null is a group
-    let come = frame!("order_id: long | region: string | amount: long\n 9 | north | null\n 8 | null | 5");
-    world.change("silver.orders", &BTreeSet::from([0, 2]), &come, false).await?;
-    let report = refreshed(&world, &spec).await?;
-    assert_eq!((report.mode.as_str(), report.means.as_str()), ("incremental", "signed deltas"));
-    assert_eq!(report.inputs[0].rows_read, 0, "{:?}", report.inputs);
-    assert_frames_eq!(
-        world.rows("gold.view").await?,
-        frame!(
-            "country: string | orders: long | known: long | revenue: long | mean: double | last: long | half: double
-             n               | 2            | 1           | 4             | 4.0          | 9          | 2.0
-             null            | 2            | 1           | 5             | 5.0          | 8          | 2.5"
-        )
-    );
-    // what goes was the greatest: its group is computed again
-    world.change("silver.orders", &BTreeSet::from([1]), &nothing(), false).await?;
-    let again = refreshed(&world, &spec).await?;
-    assert_eq!(again.means, "signed deltas");
-    let moved = frame!("name: string | country: string\n west | w");
-    world.change("silver.regions", &BTreeSet::new(), &moved, false).await?;
-    let why = refreshed(&world, &spec).await?.means;
-    assert!(why.starts_with("changed groups, for what moved decides which rows of the other side of an outer join"), "{why}");
-    Ok(())
-}
-
-#[tokio::test]
-async fn what_a_view_lacks_for_deltas_is_told() -> Result<()> {
-    for (query, why) in [
-        (
-            "SELECT region, avg(amount) AS mean FROM silver.orders GROUP BY region",
-            "needs sum(orders.amount) and count(orders.amount) as columns of it",
-        ),
-        ("SELECT region, sum(amount) + 1 AS more FROM silver.orders GROUP BY region", "is not a column of it by itself"),
-        ("SELECT region, count(DISTINCT amount) AS n FROM silver.orders GROUP BY region", "needs to know which values stay"),
-        ("SELECT region, sum(CAST(amount AS DOUBLE)) AS n FROM silver.orders GROUP BY region", "adds numbers that are rounded"),
-        ("SELECT region, order_id FROM silver.orders", "a row of it is not one group"),
-    ] {
-        let world = World::new();
-        world.append("silver.orders", &orders()).await?;
-        let spec = GoldSpec::new(name("gold.view"), query);
-        refreshed(&world, &spec).await?;
-        world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
-        let explained = explain(&world.lake, &spec, &Options::default()).await?.expect("its inputs are there");
-        let means = explained.means.unwrap_or_default();
-        assert!(means.starts_with("changed groups, for ") && means.contains(why), "{means}");
-        let report = refreshed(&world, &spec).await?;
-        assert_eq!(report.means, means);
-        let read = &report.inputs[0];
-        assert_eq!(read.rows_read, 1, "the row that stays beside the one that went");
-        assert!(read.bytes_read > 0, "what is looked up is read: {read:?}");
-    }
-    Ok(())
-}
-
-/// A declaration of its source that is wrong would stay in the sums.
-#[tokio::test]
-async fn a_table_whose_feed_repeats_what_its_source_says_is_followed_by_changed_groups() -> Result<()> {
-    let world = World::new();
-    let mut stamped = TableSpec::new(name("silver.orders"), Column::all_from_arrow(&orders().schema())?);
-    stamped.properties.insert("tributary.sequence.unique".to_owned(), "true".to_owned());
-    world.lake.create(&stamped).await?;
-    world.change("silver.orders", &BTreeSet::new(), &orders(), false).await?;
-    refreshed(&world, &by_region()).await?;
-    world.change("silver.orders", &BTreeSet::new(), &orders(), false).await?;
-    let means = refreshed(&world, &by_region()).await?.means;
-    assert!(means.contains("(tributary.sequence.unique)"), "{means}");
     Ok(())
 }
 
@@ -401,7 +322,9 @@ async fn a_refresh_is_explained_before_and_reported_after_it() -> Result<()> {
     let read = &report.inputs[0];
     assert_eq!((read.version_from, read.version_to, read.changes_read), (Some(1), 2, 2));
     assert_eq!(read.changes_estimated, cost.changes_rows);
-    assert_eq!((read.rows_read, report.means.as_str(), next.means.as_deref()), (0, "signed deltas", Some("signed deltas")), "{read:?}");
+    let means = "signed deltas, and changed groups where rows go, for `sum(orders.amount)` may be null then";
+    assert_eq!((report.means.as_str(), next.means.as_deref()), (means, Some(means)), "{read:?}");
+    assert_eq!(read.rows_read, 0, "the group that lost its row says that no row is left");
 
     let other = GoldSpec { query: "SELECT region, count(*) AS orders FROM silver.orders GROUP BY region".into(), ..by_region() };
     let refused = explain(&world.lake, &other.clone().with_refresh(Refresh::Incremental), &Options::default()).await?.expect("inputs");

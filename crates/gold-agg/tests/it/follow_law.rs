@@ -14,7 +14,7 @@ use tributary_specs::{Column, DatasetReport, GoldSpec, Refresh, Status};
 use tributary_testkit::{Frame, FrameDiff, Law, Value};
 
 use crate::changes::Told;
-use crate::queries::{Query, query, sums};
+use crate::queries::{Query, distinct, query, sums, uncounted};
 use crate::world::{World, name};
 
 /// Cases of the law, and runs that follow in which each operator must be.
@@ -75,6 +75,8 @@ struct Change {
 struct Case {
     /// What says the query.
     bytes: Vec<u8>,
+    /// Whether every order has an amount.
+    filled: bool,
     /// Changes between two runs.
     batches: Vec<Vec<Change>>,
 }
@@ -87,13 +89,13 @@ fn word(number: u8, words: &[&str]) -> Value {
     words.get(usize::from(number)).map_or(Value::Null, |word| Value::text(*word))
 }
 
-fn row(table: usize, id: i64, [a, b, c, d, e]: [u8; 5]) -> Vec<Value> {
+fn row(table: usize, id: i64, [a, b, c, d, e]: [u8; 5], filled: bool) -> Vec<Value> {
     match table {
         0 => vec![
             Value::Int(id.into()),
             whole(a % 7),
             word(b % 4, &["new", "paid", "sent"]),
-            whole(c % 9),
+            whole(if filled { c % 8 + 1 } else { c % 9 }),
             if d % 6 == 0 { Value::Null } else { Value::Float(f64::from(d % 6) * 0.1) },
             whole(e % 5),
         ],
@@ -102,9 +104,9 @@ fn row(table: usize, id: i64, [a, b, c, d, e]: [u8; 5]) -> Vec<Value> {
     }
 }
 
-fn frame(table: usize, first: i64, rows: &[[u8; 5]]) -> Frame {
+fn frame(table: usize, first: i64, rows: &[[u8; 5]], filled: bool) -> Frame {
     let columns: Vec<Column> = TABLES[table].1.iter().map(|(name, data_type)| Column::new(*name, data_type.parse().unwrap())).collect();
-    let rows: Vec<_> = rows.iter().zip(first..).map(|(numbers, id)| row(table, id, *numbers)).collect();
+    let rows: Vec<_> = rows.iter().zip(first..).map(|(numbers, id)| row(table, id, *numbers, filled)).collect();
     Frame::of(&columns, &rows)
 }
 
@@ -118,18 +120,22 @@ fn changes() -> impl Strategy<Value = Change> {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    (vec(any::<u8>(), 24), vec(vec(changes(), 1..4), 1..3)).prop_map(|(bytes, batches)| Case { bytes, batches })
+    (vec(any::<u8>(), 24), any::<bool>(), vec(vec(changes(), 1..4), 1..3)).prop_map(|(bytes, filled, batches)| Case {
+        bytes,
+        filled,
+        batches,
+    })
 }
 
 /// How many rows each table has in the beginning.
 const BEGUN: [u8; 3] = [9, 5, 8];
 
-async fn begun() -> Result<InMemory> {
+async fn begun(filled: bool) -> Result<InMemory> {
     let store = Arc::new(InMemory::new());
     let world = World::over(Arc::clone(&store) as _);
     for (table, rows) in BEGUN.into_iter().enumerate() {
         let rows: Vec<[u8; 5]> = (0..rows).map(|n| [n, n.wrapping_mul(3), n.wrapping_mul(5) + 1, n + 2, n / 2]).collect();
-        world.append(TABLES[table].0, &frame(table, 0, &rows)).await?;
+        world.append(TABLES[table].0, &frame(table, 0, &rows, filled)).await?;
     }
     Ok(store.fork())
 }
@@ -140,8 +146,9 @@ struct Met {
     cases: u64,
     runs: u64,
     incremental: u64,
-    /// Of those, the ones by signed deltas.
+    /// Of those, the ones by signed deltas, and in how many of them each operator was.
     deltas: u64,
+    by_deltas: BTreeMap<&'static str, u64>,
     /// In runs that followed.
     operators: BTreeMap<&'static str, u64>,
     reasons: BTreeMap<String, u64>,
@@ -161,12 +168,19 @@ impl Met {
             return;
         }
         self.incremental += 1;
-        self.deltas += u64::from(report.means == "signed deltas");
+        let (all_told, by_deltas) = (report.means == "signed deltas", report.means.starts_with("signed deltas"));
+        self.deltas += u64::from(by_deltas);
         if let Some(why) = report.means.strip_prefix("changed groups, for ") {
             *self.groups.entry(why.split('`').next_back().unwrap_or_default().to_owned()).or_default() += 1;
         }
         let operators: BTreeSet<&str> = query.operators.iter().copied().collect();
-        operators.into_iter().for_each(|operator| *self.operators.entry(operator).or_default() += 1);
+        for operator in &operators {
+            *self.operators.entry(operator).or_default() += 1;
+            // a sum that is not counted is told by the deltas alone only where no value is null
+            if by_deltas && (all_told || *operator != "uncounted sum") {
+                *self.by_deltas.entry(operator).or_default() += 1;
+            }
+        }
     }
 
     fn with(mut self, other: Self) -> Self {
@@ -178,7 +192,9 @@ impl Met {
         for (counts, more) in counts {
             more.into_iter().for_each(|(what, times)| *counts.entry(what).or_default() += times);
         }
-        other.operators.into_iter().for_each(|(what, times)| *self.operators.entry(what).or_default() += times);
+        for (counts, more) in [(&mut self.operators, other.operators), (&mut self.by_deltas, other.by_deltas)] {
+            more.into_iter().for_each(|(what, times)| *counts.entry(what).or_default() += times);
+        }
         self
     }
 }
@@ -193,7 +209,8 @@ async fn play(store: &InMemory, case: &Case, query: &Query, told: Told, met: &Re
         for Change { table, gone, come } in batch {
             let first = next[*table];
             next[*table] += i64::try_from(come.len())?;
-            world.change_told(TABLES[*table].0, gone, &frame(*table, first, come), told).await?;
+            let come = frame(*table, first, come, case.filled && told != Told::NoNulls);
+            world.change_told(TABLES[*table].0, gone, &come, told).await?;
         }
         let report = tributary_gold_agg::run(&world.lake, &followed, &tributary_gold_agg::Options::default()).await?;
         met.borrow_mut().take_in(query, &report);
@@ -212,18 +229,21 @@ async fn play(store: &InMemory, case: &Case, query: &Query, told: Told, met: &Re
 struct Trial {
     runtime: tokio::runtime::Runtime,
     store: InMemory,
+    /// Where every order has an amount.
+    filled: InMemory,
     met: RefCell<Met>,
 }
 
 impl Trial {
     fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let store = runtime.block_on(begun()).unwrap();
-        Self { runtime, store, met: RefCell::default() }
+        let [store, filled] = [false, true].map(|filled| runtime.block_on(begun(filled)).unwrap());
+        Self { runtime, store, filled, met: RefCell::default() }
     }
 
     fn holds(&self, case: &Case, query: &Query, told: Told) -> Result<(), TestCaseError> {
-        let played = self.runtime.block_on(play(&self.store, case, query, told, &self.met));
+        let store = if case.filled || told == Told::NoNulls { &self.filled } else { &self.store };
+        let played = self.runtime.block_on(play(store, case, query, told, &self.met));
         played.map_err(|error| TestCaseError::fail(format!("{error:#}")))
     }
 }
@@ -249,6 +269,9 @@ fn law_g1_an_incremental_view_equals_a_full_one() {
     for operator in OPERATORS {
         assert!(met.operators.get(operator).is_some_and(|times| *times >= RUNS_OF_OPERATOR_MIN), "{operator}: {met:#?}");
     }
+    for operator in ["count distinct", "uncounted sum"] {
+        assert!(met.by_deltas.get(operator).is_some_and(|times| *times >= RUNS_OF_OPERATOR_MIN), "{operator} by deltas: {met:#?}");
+    }
     let Met { cases, runs, incremental, deltas, .. } = met;
     println!("law G1: {cases} cases, {runs} runs, {incremental} incremental, {deltas} of them by signed deltas");
 }
@@ -268,6 +291,28 @@ fn control_sums_that_nothing_is_taken_from_break_law_g1() {
     let trial = Trial::new();
     let law = Law::new("G1 incremental, amounts that go are not told").within(Duration::from_secs(60));
     let why = law.is_broken(&cases(), |case, _| trial.holds(&case, &sums(), Told::NoAmounts));
+    assert!(why.contains("frames differ"), "{why}");
+    let met = trial.met.borrow();
+    assert!(met.deltas > 0 && met.deltas == met.incremental, "{met:#?}");
+}
+
+/// The control of sums that are not counted: statistics say that no amount is null, and some are.
+#[test]
+fn control_statistics_that_hide_nulls_break_law_g1() {
+    let trial = Trial::new();
+    let law = Law::new("G1 incremental, nulls are hidden").within(Duration::from_secs(60));
+    let why = law.is_broken(&cases(), |case, _| trial.holds(&case, &uncounted(), Told::NoNulls));
+    assert!(why.contains("frames differ"), "{why}");
+    let met = trial.met.borrow();
+    assert!(met.by_deltas.get("uncounted sum").is_some_and(|times| *times > 0), "{met:#?}");
+}
+
+/// The control of distinct counts: which values went is not told.
+#[test]
+fn control_values_whose_going_is_not_told_break_law_g1() {
+    let trial = Trial::new();
+    let law = Law::new("G1 incremental, values that go are not told").within(Duration::from_secs(60));
+    let why = law.is_broken(&cases(), |case, _| trial.holds(&case, &distinct(), Told::NoAmounts));
     assert!(why.contains("frames differ"), "{why}");
     let met = trial.met.borrow();
     assert!(met.deltas > 0 && met.deltas == met.incremental, "{met:#?}");

@@ -2,6 +2,7 @@
 
 mod changes;
 mod crash;
+mod deltas;
 mod errors;
 mod field;
 mod follow;

@@ -249,20 +249,24 @@ fn summed(
         operators.push("group by");
     }
     let number = source.numbers[0];
+    let (counts_rows, counts_values) = (choices.of(4) != 1, choices.of(3) != 1);
+    if counts_rows && !counts_values {
+        operators.push("uncounted sum");
+    }
     let mut columns: Vec<String> = Vec::new();
     let mut column = |operator: &'static str, text: String| {
         operators.push(operator);
         columns.push(text);
     };
     column("sum", format!("sum({number}) AS total"));
-    if choices.of(4) != 1 {
+    if counts_rows {
         column("count", "count(*) AS n".to_owned());
     }
-    if choices.of(3) != 1 {
+    if counts_values {
         column("count", format!("count({number}) AS known"));
     }
     for at in 0..choices.of(3) {
-        match choices.of(7) {
+        match choices.of(9) {
             0 => {
                 rounded.push(format!("mean{at}"));
                 column("avg", format!("avg({number}) AS mean{at}"));
@@ -270,6 +274,8 @@ fn summed(
             1 => column("min", format!("min({number}) AS least{at}")),
             2 => column("max", format!("max({}) AS greatest{at}", groups.last().unwrap_or(&"o.day"))),
             3 => column("sum", format!("sum(CAST({number} AS DECIMAL(12, 2)) / 4) AS quarters{at}")),
+            5 => column("count distinct", format!("count(DISTINCT {}) AS kinds{at}", groups.last().unwrap_or(&"o.status"))),
+            7 => column("count distinct", format!("count(DISTINCT {number}) FILTER (WHERE o.id > 2) AS kinds{at}")),
             4 | 6 => column("filtered count", format!("count(*) FILTER (WHERE {number} > 0) AS positive{at}")),
             _ => column("sum", format!("sum(o.day) * 2 AS twice{at}, sum(o.day) AS days{at}")),
         }
@@ -286,10 +292,24 @@ fn summed(
     format!("SELECT {}{} {}{by}{having}", names.concat(), columns.join(", "), source.text())
 }
 
+fn by_customer(totals: &str, operators: Vec<&'static str>) -> Query {
+    let text = format!("SELECT customer, {totals}, count(*) AS n FROM silver.orders GROUP BY customer");
+    Query { text, operators, rounded: Vec::new() }
+}
+
 /// A query of groups with sums over orders alone, in which every group can be told by deltas.
 pub fn sums() -> Query {
-    let text = "SELECT customer, sum(amount) AS total, count(*) AS n, count(amount) AS known FROM silver.orders GROUP BY customer";
-    Query { text: text.to_owned(), operators: vec!["group by", "sum", "count"], rounded: Vec::new() }
+    by_customer("sum(amount) AS total, count(amount) AS known", vec!["group by", "sum", "count"])
+}
+
+/// The same where amounts are not counted.
+pub fn uncounted() -> Query {
+    by_customer("sum(amount) AS total", vec!["group by", "sum", "uncounted sum"])
+}
+
+/// How many different amounts.
+pub fn distinct() -> Query {
+    by_customer("count(DISTINCT amount) AS kinds", vec!["group by", "count distinct"])
 }
 
 fn windowed(choices: &mut Choices<'_>, source: &Source, group: &str, operators: &mut Vec<&'static str>) -> String {

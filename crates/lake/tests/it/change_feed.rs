@@ -92,6 +92,20 @@ async fn the_feed_tells_every_change_once_and_the_delta_library_agrees() -> Resu
     Ok(())
 }
 
+/// As many rows, also of no column.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_of_some_columns_is_the_feed_without_the_others() -> Result<()> {
+    let shop = Shop::open();
+    let table = history(&shop).await?;
+    let all = collect(table.changes(1, 4).await?).await?;
+    for (names, places) in [(vec!["part", "id"], vec![0, 2]), (vec!["part"], vec![2]), (vec!["name"], vec![1]), (vec![], vec![])] {
+        let some = table.changes_of(&names.iter().map(|name| (*name).to_owned()).collect(), 1, 4).await?;
+        let with_the_change = [places, vec![3, 4, 5]].concat();
+        assert_eq!(sorted_lines(&[collect(some).await?]), sorted_lines(&[all.project(&with_the_change)?]), "{names:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_come_in_order_and_carry_their_commits_time() -> Result<()> {
     let shop = Shop::open();

@@ -4,8 +4,9 @@ use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::{DFSchema, JoinType};
 use tributary_lake::datafusion::logical_expr::expr::AggregateFunction;
 use tributary_lake::datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, Join, LogicalPlan};
-use tributary_specs::SEQUENCE_UNIQUE;
 
+use super::not_null::known;
+use crate::follow::feed::repeats;
 use crate::follow::naming::can_name_rows;
 use crate::follow::shape::{Moved, Reason, referenced, shape_of};
 
@@ -39,15 +40,18 @@ pub(crate) struct Total {
     pub data_type: DataType,
     /// Where the query has it.
     pub column: Option<usize>,
+    /// For people.
+    pub text: String,
 }
 
 /// How a total follows from the earlier one and from what came and went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Count,
-    /// `values`: the total that counts what is summed.
+    /// Of different values.
+    Values,
     Sum {
-        values: Option<usize>,
+        values: Summed,
     },
     Least,
     Greatest,
@@ -58,6 +62,36 @@ pub(crate) enum Kind {
     },
 }
 
+impl Signed {
+    /// What of a group whose rows went may not follow from them: then it is computed again.
+    pub fn open(&self) -> Option<String> {
+        let Totals { all, rows, vanish, .. } = &self.totals;
+        let is_counted = rows.is_some() || all.iter().any(Total::counts);
+        match all.iter().find(|total| matches!(total.kind, Kind::Sum { values: Summed::Unknown })) {
+            _ if *vanish && !is_counted => Some("nothing of it is counted".to_owned()),
+            Some(sum) => Some(format!("`{}` may be null then", sum.text)),
+            None => None,
+        }
+    }
+}
+
+impl Total {
+    /// Whether it is above zero only where there are rows.
+    pub fn counts(&self) -> bool {
+        matches!(self.kind, Kind::Count | Kind::Values)
+    }
+}
+
+/// How many values a sum is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Summed {
+    /// As many as this total counts.
+    Counted(usize),
+    /// One of each row, and a group has rows.
+    EachRow,
+    Unknown,
+}
+
 /// How signed deltas bring a query up to date.
 ///
 /// # Errors
@@ -65,7 +99,7 @@ pub(crate) enum Kind {
 pub(crate) fn signed_of(query: &LogicalPlan, moved: &Moved<'_>) -> Result<Signed, Reason> {
     let above = above(query)?;
     let aggregate = above.aggregate;
-    let schema = aggregate.input.schema();
+    let schema = &known(&aggregate.input, moved)?;
     for expression in &aggregate.group_expr {
         if matches!(expression, Expr::GroupingSet(_)) {
             return Err("ROLLUP, CUBE and GROUPING SETS have groups within groups".to_owned());
@@ -86,19 +120,28 @@ pub(crate) fn signed_of(query: &LogicalPlan, moved: &Moved<'_>) -> Result<Signed
     let calls: Vec<Call<'_>> = aggregate.aggr_expr.iter().map(|call| Call::of(call, schema)).collect::<Result<_, _>>()?;
     let columns: Vec<Option<usize>> = (0..calls.len()).map(|at| column(width + at)).collect();
     let counting = |wanted: &Call<'_>| {
-        let counts = |at: &usize| calls[*at].name == "count" && columns[*at].is_some() && calls[*at].counts(wanted);
+        let counts = |at: &usize| calls[*at].is("count") && columns[*at].is_some() && calls[*at].counts(wanted);
         (0..calls.len()).find(counts)
     };
     let mut totals = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let data_type = aggregate.schema.field(width + at).data_type().clone();
         let kind = match call.name {
+            "count" if call.distinct && !call.is_looked_up => {
+                return Err(format!("`{}` counts values of a type that rows are not looked up by", call.text));
+            }
+            "count" if call.distinct => Kind::Values,
+            _ if call.distinct => return Err(format!("`{}` needs to know which values stay", call.text)),
             "count" => Kind::Count,
-            "sum" if matches!(data_type, DataType::Int64 | DataType::Decimal128(..)) => Kind::Sum { values: counting(call) },
+            "sum" if matches!(data_type, DataType::Int64 | DataType::Decimal128(..)) => {
+                let of_each_row = width > 0 && call.never_null && call.filter.is_none();
+                let counted = counting(call).map_or(Summed::Unknown, Summed::Counted);
+                Kind::Sum { values: if of_each_row { Summed::EachRow } else { counted } }
+            }
             "min" if can_name_rows(&data_type) => Kind::Least,
             "max" if can_name_rows(&data_type) => Kind::Greatest,
             "avg" if data_type == DataType::Float64 && call.is_of_whole_numbers => {
-                let is_sum = |at: &usize| calls[*at].name == "sum" && columns[*at].is_some() && calls[*at].is_over(call);
+                let is_sum = |at: &usize| calls[*at].is("sum") && columns[*at].is_some() && calls[*at].is_over(call);
                 let (Some(sum), Some(values)) = ((0..calls.len()).find(is_sum), counting(call)) else {
                     let of = shown(call.argument);
                     return Err(format!("`{}` needs sum({of}) and count({of}) as columns of it", call.text));
@@ -111,7 +154,7 @@ pub(crate) fn signed_of(query: &LogicalPlan, moved: &Moved<'_>) -> Result<Signed
         if columns[at].is_none() && !matches!(kind, Kind::Mean { .. }) {
             return Err(format!("`{}` is not a column of it by itself", call.text));
         }
-        totals.push(Total { kind, data_type, column: columns[at] });
+        totals.push(Total { kind, data_type, column: columns[at], text: call.text.clone() });
     }
     let rows = (0..calls.len()).find(|at| columns[*at].is_some() && calls[*at].counts_rows());
     let totals = Totals { all: totals, rows, vanish: width > 0, all_groups: !above.filters };
@@ -179,8 +222,11 @@ struct Call<'p> {
     /// Without casts of whole numbers.
     argument: &'p Expr,
     filter: Option<&'p Expr>,
+    distinct: bool,
     never_null: bool,
     is_of_whole_numbers: bool,
+    /// Whether rows can be looked up by its argument.
+    is_looked_up: bool,
     text: String,
 }
 
@@ -193,16 +239,20 @@ impl<'p> Call<'p> {
             other => other,
         };
         let Expr::AggregateFunction(AggregateFunction { func, params }) = unaliased else { return Err(format!("`{text}` is not known")) };
-        if params.distinct {
-            return Err(format!("`{text}` needs to know which values stay"));
-        }
         let ([argument], true) = (params.args.as_slice(), params.order_by.is_empty()) else {
             return Err(format!("`{text}` does not follow from what came and went"));
         };
+        let is_looked_up = argument.get_type(schema).is_ok_and(|data_type| can_name_rows(&data_type));
         let argument = uncast(argument, schema);
         let is_of_whole_numbers = argument.get_type(schema).is_ok_and(|data_type| data_type.is_signed_integer());
         let never_null = argument.nullable(schema).is_ok_and(|nullable| !nullable);
-        Ok(Self { name: func.name(), argument, filter: params.filter.as_deref(), never_null, is_of_whole_numbers, text })
+        let (filter, distinct) = (params.filter.as_deref(), params.distinct);
+        Ok(Self { name: func.name(), argument, filter, distinct, never_null, is_of_whole_numbers, is_looked_up, text })
+    }
+
+    /// Whether it is this function over every value, the same one as often as it is there.
+    fn is(&self, name: &str) -> bool {
+        self.name == name && !self.distinct
     }
 
     fn is_over(&self, other: &Self) -> bool {
@@ -215,7 +265,7 @@ impl<'p> Call<'p> {
     }
 
     fn counts_rows(&self) -> bool {
-        self.name == "count" && self.filter.is_none() && self.never_null
+        self.is("count") && self.filter.is_none() && self.never_null
     }
 }
 
@@ -243,13 +293,7 @@ fn linear(plan: &LogicalPlan, moved: &Moved<'_>) -> Result<(), Reason> {
     }
     match plan {
         LogicalPlan::TableScan(scan) => match moved.input_of(scan) {
-            Some(input) if scan.filters.is_empty() && scan.fetch.is_none() => {
-                let table = &moved.inputs[input].table;
-                let repeats = table.properties().get(SEQUENCE_UNIQUE).is_some_and(|value| value == "true");
-                let reason =
-                    || format!("the change feed of `{}` repeats what its source says that rows were ({SEQUENCE_UNIQUE})", table.name());
-                if repeats { Err(reason()) } else { Ok(()) }
-            }
+            Some(input) if scan.filters.is_empty() && scan.fetch.is_none() => repeats(&moved.inputs[input].table).map_or(Ok(()), Err),
             _ => Err(format!("{} is not read as a table that is there", scan.table_name)),
         },
         LogicalPlan::SubqueryAlias(alias) => linear(&alias.input, moved),

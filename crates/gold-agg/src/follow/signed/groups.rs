@@ -34,7 +34,8 @@ impl Changes<'_> {
             };
             let Expr::AggregateFunction(AggregateFunction { params, .. }) = call else { continue };
             let values = count(params.args[0].clone(), params.filter.clone());
-            let value = if matches!(total.kind, Kind::Count | Kind::Mean { .. }) { values.clone() } else { call.clone() };
+            let is_counted = matches!(total.kind, Kind::Count | Kind::Values | Kind::Mean { .. });
+            let value = if is_counted { values.clone() } else { call.clone() };
             calls.push(value.alias(format!("value of total {at}")));
             calls.push(values.alias(format!("values of total {at}")));
         }
@@ -46,7 +47,7 @@ impl Changes<'_> {
     }
 }
 
-fn count(argument: Expr, filter: Option<Box<Expr>>) -> Expr {
+pub(super) fn count(argument: Expr, filter: Option<Box<Expr>>) -> Expr {
     Expr::AggregateFunction(AggregateFunction::new_udf(count_udaf(), vec![argument], false, filter, Vec::new(), None))
 }
 
@@ -101,6 +102,14 @@ impl Groups {
         Ok(groups)
     }
 
+    /// The groups of rows with these values of the columns that are grouped by; none where no row came to it or went from it.
+    pub fn numbers(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<Option<usize>>, ArrowError> {
+        match columns.is_empty() {
+            true => Ok(vec![Some(0); rows]),
+            false => Ok(self.keys(columns)?.iter().map(|key| self.numbers.get(key).copied()).collect()),
+        }
+    }
+
     fn keys(&self, columns: &[ArrayRef]) -> Result<Vec<Box<[u8]>>, ArrowError> {
         let Some(converter) = &self.converter else { return Ok(Vec::new()) };
         Ok(converter.convert_columns(columns)?.iter().map(|row| Box::from(row.as_ref())).collect())
@@ -114,15 +123,10 @@ impl Groups {
         let of_view = |place: usize, data_type: &DataType| -> Result<ArrayRef, ArrowError> {
             cast_strictly(view.column(view.schema().index_of(&names[place])?), data_type)
         };
-        let numbers: Vec<Option<usize>> = match signed.groups.is_empty() {
-            true => vec![Some(0); view.num_rows()],
-            false => {
-                let types = (0..signed.groups.len()).map(|at| signed.aggregate.schema.field(at).data_type());
-                let columns: Vec<ArrayRef> =
-                    signed.groups.iter().zip(types).map(|(place, data_type)| of_view(*place, data_type)).collect::<Result<_, _>>()?;
-                self.keys(&columns)?.iter().map(|key| self.numbers.get(key).copied()).collect()
-            }
-        };
+        let types = (0..signed.groups.len()).map(|at| signed.aggregate.schema.field(at).data_type());
+        let columns: Vec<ArrayRef> =
+            signed.groups.iter().zip(types).map(|(place, data_type)| of_view(*place, data_type)).collect::<Result<_, _>>()?;
+        let numbers = self.numbers(&columns, view.num_rows())?;
         let mut totals = Vec::new();
         for total in &signed.totals.all {
             totals.push(total.column.map(|place| of_view(place, &total.data_type)).transpose()?);
@@ -159,12 +163,14 @@ fn part(signed: &Signed, batch: &RecordBatch, row: usize) -> Result<Part, Stop> 
         let value = next()?;
         let data_type = if matches!(total.kind, Kind::Mean { .. }) { &DataType::Int64 } else { &total.data_type };
         let value = ScalarValue::try_from_array(&cast_strictly(&value.slice(row, 1), data_type)?, 0)?;
-        totals.push((value, whole(next()?)?));
+        let values = whole(next()?)?;
+        // which of them appeared or vanished is looked up
+        totals.push((value, if total.kind == Kind::Values { 0 } else { values }));
     }
     Ok(Part { rows, totals })
 }
 
-fn cast_all(columns: &[ArrayRef], types: &[DataType]) -> Result<Vec<ArrayRef>, ArrowError> {
+pub(super) fn cast_all(columns: &[ArrayRef], types: &[DataType]) -> Result<Vec<ArrayRef>, ArrowError> {
     columns.iter().zip(types).map(|(column, data_type)| cast_strictly(column, data_type)).collect()
 }
 

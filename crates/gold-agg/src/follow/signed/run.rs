@@ -32,15 +32,17 @@ impl Follower<'_> {
         search: &KeySearch,
         followed: &mut Followed,
     ) -> Result<Option<Replaced>, Stop> {
-        let Bags { came, gone } = changes.bags(&signed.aggregate.input).await?;
+        let bags = changes.bags(&signed.aggregate.input).await?;
+        let Bags { came, gone } = &bags;
         if came.is_none() && gone.is_none() {
             return Ok(None);
         }
-        let (came, gone) = (changes.by_group(signed, came).await?, changes.by_group(signed, gone).await?);
-        let groups = Groups::of(signed, &came, &gone)?;
+        let (came, gone) = (changes.by_group(signed, came.clone()).await?, changes.by_group(signed, gone.clone()).await?);
+        let mut groups = Groups::of(signed, &came, &gone)?;
         if groups.parts.is_empty() {
             return Ok(None);
         }
+        changes.count_values(signed, &bags, &mut groups).await?;
         let naming = self.names_of(query, signed, &groups)?;
         let found = match &naming {
             Some(naming) => self.found(search, &(Arc::new(naming.keys.clone()) as Arc<dyn KeyProbe>)).await?,
@@ -77,7 +79,8 @@ impl Follower<'_> {
         let places = old.iter().map(|row| found.places[*row as usize]).collect();
         let old = Found { rows: take_record_batch(&found.rows, &UInt32Array::from(old))?, places };
         followed.deltas = Some((told.len() as u64, (outcomes.len() - told.len()) as u64));
-        let names = naming.map(|naming| naming.keys.set().names().to_vec()).unwrap_or_default();
+        // a row in the place of another is of the same group: readers of the change feed may go by the groups
+        let names = signed.groups.iter().map(|place| names[*place].clone()).collect();
         Ok(Some(Replaced { names, old, new }))
     }
 

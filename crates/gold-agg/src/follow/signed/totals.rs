@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::ScalarValue;
 
-use super::fit::{Kind, Total, Totals};
+use super::fit::{Kind, Summed, Total, Totals};
 
 /// What came to a group, or went from it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Part {
     pub rows: i64,
     /// In the order of the totals: what the function comes to over these rows (null: over none), and how many values that are not null
-    /// it takes in.
+    /// it takes in; of different values, how many appeared with these rows, or vanished.
     pub totals: Vec<(ScalarValue, i64)>,
 }
 
@@ -30,6 +30,7 @@ pub(super) enum Outcome {
 /// The group whose totals were `old`; none where the view has no row of it. Totals that the view does not have are null there.
 pub(super) fn of_group(totals: &Totals, old: Option<&[ScalarValue]>, came: &Part, gone: &Part) -> Outcome {
     let net = came.rows - gone.rows;
+    let mut has_rows = true;
     match old {
         None if !totals.vanish || !totals.all_groups || net < 0 => return Outcome::Again,
         None if net == 0 => return Outcome::Empty,
@@ -39,8 +40,7 @@ pub(super) fn of_group(totals: &Totals, old: Option<&[ScalarValue]>, came: &Part
             Some(Some(rows)) if rows > 0 && rows + i128::from(net) > 0 => {}
             Some(_) => return Outcome::Again,
             // rows that are as many as before are there still
-            None if net < 0 => return Outcome::Again,
-            None => {}
+            None => has_rows = net >= 0,
         },
         Some(_) => {}
     }
@@ -49,11 +49,25 @@ pub(super) fn of_group(totals: &Totals, old: Option<&[ScalarValue]>, came: &Part
         _ => total(&totals.all[at], at, old, &came.part(at), &gone.part(at)),
     };
     let told: Option<Vec<ScalarValue>> = (0..totals.all.len()).map(of).collect();
+    // of fewer rows some are left where a count of them says so
+    let counts = |told: &Vec<ScalarValue>| {
+        let above_zero = |(total, value): (&Total, &ScalarValue)| total.counts() && number(value).is_some_and(|count| count > 0);
+        totals.all.iter().zip(told).any(above_zero)
+    };
+    let told = told.filter(|told| has_rows || counts(told));
     let with_means = told.and_then(|told| totals.all.iter().enumerate().map(|(at, total)| mean(total, &told, at)).collect());
     with_means.map_or(Outcome::Again, Outcome::Row)
 }
 
 impl Part {
+    /// A value appeared with these rows, or vanished with them.
+    pub fn appears(&mut self, total: usize) {
+        if self.totals.len() <= total {
+            self.totals.resize(total + 1, (ScalarValue::Null, 0));
+        }
+        self.totals[total].1 += 1;
+    }
+
     fn part(&self, at: usize) -> (ScalarValue, i64) {
         self.totals.get(at).cloned().unwrap_or((ScalarValue::Null, 0))
     }
@@ -92,21 +106,22 @@ fn total(
     let before = old.map(|old| &old[at]);
     let net = i128::from(came.1) - i128::from(gone.1);
     match kind {
-        Kind::Count => {
+        Kind::Count | Kind::Values => {
             let before = before.map_or(Some(0), number)?;
             (before + net >= 0).then(|| typed(before + net, data_type))?
         }
         Kind::Sum { values } => {
             let before = before.and_then(number);
-            let values = old.map_or(Some(Some(0)), |old| values.map(|at| number(&old[at])));
-            let is_left = match (values, before) {
-                // counted: what is counted and the sum agree, before as after
-                (Some(values), before) => {
-                    let values = values.filter(|values| (*values == 0) == before.is_none())?;
-                    (values + net >= 0).then_some(values + net > 0)?
-                }
-                (None, Some(_)) => (net >= 0).then_some(true)?,
-                (None, None) => (net >= 0).then_some(net > 0)?,
+            // what is counted and the sum agree, before as after
+            let counted = |values: Option<i128>| {
+                let values = values.filter(|values| (*values == 0) == before.is_none())?;
+                (values + net >= 0).then_some(values + net > 0)
+            };
+            let is_left = match (old, values) {
+                (None, _) => counted(Some(0))?,
+                (Some(old), Summed::Counted(at)) => counted(number(&old[*at]))?,
+                (Some(_), Summed::EachRow) => before.is_some().then_some(true)?,
+                (Some(_), Summed::Unknown) => (net >= 0).then_some(before.is_some() || net > 0)?,
             };
             let moved = |part: &(ScalarValue, i64)| number(&part.0).unwrap_or(0);
             let sum = before.unwrap_or(0).checked_add(moved(came))?.checked_sub(moved(gone))?;
@@ -165,10 +180,11 @@ mod tests {
 
     /// `count(*)`, `count(x)`, `sum(x)`, `min(x)`, `max(x)`, `avg(x)`.
     fn totals(counted: bool) -> Totals {
-        let values = counted.then_some(1);
+        let values = if counted { Summed::Counted(1) } else { Summed::Unknown };
         let mean = if counted { vec![Kind::Mean { sum: 2, values: 1 }] } else { Vec::new() };
         let kinds = [Kind::Count, Kind::Count, Kind::Sum { values }, Kind::Least, Kind::Greatest].into_iter().chain(mean);
-        let all = kinds.enumerate().map(|(at, kind)| Total { kind, data_type: DataType::Int64, column: Some(at) }).collect();
+        let all =
+            kinds.enumerate().map(|(at, kind)| Total { kind, data_type: DataType::Int64, column: Some(at), text: String::new() }).collect();
         Totals { all, rows: counted.then_some(0), vanish: true, all_groups: true }
     }
 
@@ -230,6 +246,40 @@ mod tests {
             }
         }
         assert!(told > 1_000 && again > 1_000, "{told} {again}");
+    }
+
+    /// Sums of values that are never null, beside a count of them and alone, where the rows of a group are not counted.
+    #[test]
+    fn sums_of_each_row_are_told_where_a_count_says_that_rows_are_left() {
+        let bags = bags_of(&[Some(-1), Some(0), Some(2)]);
+        let of = |kind| Total { kind, data_type: DataType::Int64, column: Some(0), text: String::new() };
+        let (count, sum) = (of(Kind::Count), of(Kind::Sum { values: Summed::EachRow }));
+        let (mut told, mut again) = (0, 0);
+        for (all, places) in [(vec![count, sum.clone()], 1..3), (vec![sum], 2..3)] {
+            let is_counted = all.len() > 1;
+            let totals = Totals { all, rows: None, vanish: true, all_groups: true };
+            let cut = |part: Part| Part { totals: part.totals[places.clone()].to_vec(), ..part };
+            for (before, after) in bags.iter().flat_map(|before| bags.iter().map(move |after| (before, after))) {
+                let (came, gone) = differing(before, after);
+                if came.is_empty() && gone.is_empty() {
+                    continue;
+                }
+                let old = (!before.is_empty()).then(|| over(before)[places.clone()].to_vec());
+                match of_group(&totals, old.as_deref(), &cut(part(&came)), &cut(part(&gone))) {
+                    Outcome::Again => {
+                        assert!(after.is_empty() || (!is_counted && after.len() < before.len()), "{before:?} {after:?}");
+                        again += 1;
+                    }
+                    Outcome::Empty => panic!("{before:?} {after:?}: nothing says so"),
+                    Outcome::Row(row) => {
+                        assert!(!after.is_empty(), "{before:?} {after:?} {row:?}");
+                        assert_eq!(row, over(after)[places.clone()], "{before:?} {after:?}");
+                        told += 1;
+                    }
+                }
+            }
+        }
+        assert!(told > 300 && again > 100, "{told} {again}");
     }
 
     fn sums(totals: &Totals) -> Totals {
