@@ -7,10 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::action::{Metadata, Protocol};
+use crate::action::{Action, Metadata, Protocol};
 use crate::create::{COMMIT_TIMESTAMPS_ON, FORMAT};
 use crate::state::{CLUSTERING_DOMAIN, State};
 use crate::{Commit, CommitOutcome, DataFile, Operation, Progress, Reads, Result, Table, protocol, transact};
+
+/// How the application ids of positions of ours begin.
+const OURS: &str = "tributary:";
+/// What the history calls a commit that brings an earlier version back, whoever makes it.
+const RESTORE: &str = "RESTORE";
+/// Commits behind the last position that are looked through.
+const COMMITS_MAX: usize = 1_000;
 
 /// Properties of how commits are written, which never go back.
 const OF_COMMITS: [&str; 4] =
@@ -43,6 +50,35 @@ impl Table {
     /// As [`Self::commit`].
     pub async fn restore(&self, then: &Self, commit: Commit) -> Result<CommitOutcome> {
         transact::restore(self, commit, metadata(self.state(), then.state())).await
+    }
+
+    /// The commit by which somebody else brought an earlier version back since a commit of ours last carried a position: rows went back,
+    /// and what the table says it has consumed did not. None where the table has no positions of ours.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] for a commit with an action that is not known; store errors.
+    pub async fn restored_by_others(&self) -> Result<Option<u64>> {
+        let is_ours = |app_id: &str| app_id.starts_with(OURS);
+        if !self.state().progress.keys().any(|app_id| is_ours(app_id)) {
+            return Ok(None);
+        }
+        for version in (0..=self.version()).rev().take(COMMITS_MAX) {
+            let Some(actions) = self.log().actions(version).await? else { return Ok(None) };
+            if actions.iter().any(|action| matches!(action, Action::Txn(txn) if is_ours(&txn.app_id))) {
+                return Ok(None);
+            }
+            let restores = |action: &Action| matches!(action, Action::CommitInfo(info) if info.operation.as_deref() == Some(RESTORE));
+            if actions.iter().any(restores) {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// One position of ours as it is, to be said again: so a commit answers for what somebody else restored.
+    pub fn position_again(&self) -> Option<Progress> {
+        let (app_id, version) = self.state().progress.iter().find(|(app_id, _)| app_id.starts_with(OURS))?;
+        Some(Progress { app_id: app_id.clone(), expected: Some(*version), version: *version })
     }
 
     /// Every position of this snapshot whose version differs in another one: as they are here, and there where there is one.

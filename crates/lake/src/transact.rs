@@ -369,7 +369,9 @@ fn body(table: &Table, commit: &Commit, marked: &[Marked], metadata: Option<(Met
     );
     body.extend(commit.removes.iter().chain(marked.iter().map(|marked| &marked.file)).map(|file| removal(file, data_change, now)));
     body.extend(marked.iter().filter_map(|marked| Some(addition_again(&marked.file, marked.vector.clone()?))));
-    body.extend(commit.again.iter().map(|file| addition(file, file.deletion_vector.clone(), file.said.stats.as_deref().map(str::to_owned))));
+    body.extend(
+        commit.again.iter().map(|file| addition(file, file.deletion_vector.clone(), file.said.stats.as_deref().map(str::to_owned))),
+    );
     body.extend(commit.adds.iter().map(|file| {
         Action::Add(Box::new(Add {
             path: action::encode_path(&file.path),

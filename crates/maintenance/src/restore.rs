@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
-use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, Progress, Table};
+use tributary_lake::{Commit, CommitOutcome, DataFile, Lake, Operation, Progress, Reads, Table};
 use tributary_specs::TableName;
 
 use crate::readers::sources_of;
@@ -137,8 +137,13 @@ impl Attempt<'_> {
         let name = self.table.name();
         self.ensure_no_vacuum().await?;
         let planned = self.table.plan_restore(self.then).await.map_err(Error::lake("restoring", name))?;
-        let progress = self.progress();
-        let Some(mut commit) = planned else { return Ok(None) };
+        let mut progress = self.progress();
+        let unanswered = self.table.restored_by_others().await.map_err(Error::lake("reading the log of", name))?.is_some();
+        if unanswered && progress.is_empty() {
+            progress.extend(self.table.position_again());
+        }
+        let answer = || unanswered.then(|| Commit { operation: Operation::Restore, reads: Reads::WholeTable, ..Commit::default() });
+        let Some(mut commit) = planned.or_else(answer) else { return Ok(None) };
         self.ensure_files(&commit.again).await?;
         if self.options.positions == Positions::Back {
             self.ensure_sources(&progress).await?;
@@ -152,7 +157,7 @@ impl Attempt<'_> {
         Ok(Some(commit))
     }
 
-    /// The positions of ours as they are to be. What is kept is said again: so a restore by somebody else is answered for.
+    /// The positions of ours as they are to be; what is kept is said again.
     fn progress(&self) -> Vec<Progress> {
         let differing =
             self.table.positions_that_differ(self.then).into_iter().filter(|(progress, _)| progress.app_id.starts_with("tributary:"));

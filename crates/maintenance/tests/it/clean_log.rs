@@ -82,7 +82,7 @@ async fn a_reader_a_write_and_the_retention_each_bound_the_cut() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clean_up_killed_at_any_call_leaves_each_version_whole_or_not_available() -> Result<()> {
+async fn m2_a_clean_up_killed_at_any_call_leaves_each_version_whole_or_not_available() -> Result<()> {
     let unharmed = committed_often(22).await?;
     let faulty = FaultyStore::new(unharmed.store.clone());
     cleaned(&unharmed.lake_over(Arc::new(faulty.clone()), Controls::none()), &at_once()).await?;

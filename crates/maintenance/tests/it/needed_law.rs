@@ -220,7 +220,7 @@ fn tried(steps: &[Step], controls: Controls, tried: &mut Tried) -> Result<(), Te
 }
 
 #[test]
-fn nothing_goes_that_a_version_a_reader_or_a_writer_needs() {
+fn m2_nothing_goes_that_a_version_a_reader_or_a_writer_needs() {
     let steps = prop::collection::vec(step(), 4..16);
     let counted =
         Law::new("m2").within(Duration::from_secs(20)).at_least(8).holds(&steps, |steps, counted| tried(&steps, Controls::none(), counted));

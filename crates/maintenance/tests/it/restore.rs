@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use tributary_lake::{Commit, Error as LakeError, Lake, Operation, Reads};
+use tributary_lake::{Commit, CommitOutcome, Error as LakeError, Lake, Operation, Reads};
 use tributary_maintenance::{
     CleanLogOptions, Error, Positions, Readers, RestoreOptions, RestoreReport, RestoreTo, Status, VacuumMode, VacuumOptions, clean_log,
     restore,
@@ -213,5 +213,42 @@ async fn a_vacuum_that_begins_in_between_is_waited_for() -> Result<()> {
         VacuumOptions { mode: VacuumMode::Full, retain: Some(Duration::ZERO), accept_unsafe_retention: true, ..VacuumOptions::default() };
     assert_eq!(house.vacuum(&lake, &vacuum).await?.status, Status::Done);
     assert!(matches!(back(&house.lake(), 1).await.unwrap_err(), Error::FilesGone { .. }));
+    Ok(())
+}
+
+/// What another engine's restore to version 1 leaves: the rows of then, and the positions of now.
+async fn restored_by_others(house: &House) -> Result<()> {
+    let lake = house.lake();
+    let table = open(&lake).await?;
+    let then = table.at_version(1).await?;
+    let Some(commit) = table.plan_restore(&then).await? else { anyhow::bail!("there is nothing to restore") };
+    let outcome = table.restore(&then, commit).await?;
+    anyhow::ensure!(matches!(outcome, CommitOutcome::Committed { .. }), "{outcome:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_by_others_is_recognised_until_it_is_answered_for() -> Result<()> {
+    for positions in [Positions::Back, Positions::Keep] {
+        let house = made().await?;
+        let expected = content(&house.lake()).await?;
+        changed(&house.lake()).await?;
+        assert_eq!(open(&house.lake()).await?.restored_by_others().await?, None);
+        restored_by_others(&house).await?;
+        let table = open(&house.lake()).await?;
+        assert_eq!(table.restored_by_others().await?, Some(table.version()));
+        // Maintenance answers for nothing.
+        let properties = BTreeMap::from([("owner".to_owned(), "them".to_owned())]);
+        committed(&table, Commit { properties, operation: Operation::Alter, ..Commit::default() }).await?;
+        assert_eq!(open(&house.lake()).await?.restored_by_others().await?, Some(table.version()));
+        let options = RestoreOptions { positions, ..RestoreOptions::default() };
+        let report = restore(&house.lake(), &name(), RestoreTo::Version(table.version()), &options).await?;
+        assert_eq!(report.status, Status::Done);
+        let back = restore(&house.lake(), &name(), RestoreTo::Version(1), &options).await?;
+        let now = content(&house.lake()).await?;
+        assert_eq!(now.rows, expected.rows, "{back:?}");
+        assert_eq!(now.position, if positions == Positions::Back { Some(1) } else { Some(2) });
+        assert_eq!(open(&house.lake()).await?.restored_by_others().await?, None);
+    }
     Ok(())
 }

@@ -196,7 +196,7 @@ async fn a_writer_whose_file_is_written_and_not_committed_commits_it_after_the_v
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_vacuum_killed_at_any_call_leaves_the_table_as_it_was_and_the_next_one_ends_it() -> Result<()> {
+async fn m2_a_vacuum_killed_at_any_call_leaves_the_table_as_it_was_and_the_next_one_ends_it() -> Result<()> {
     for mode in [VacuumMode::Full, VacuumMode::Lite] {
         let house = aged(8 * 24).await?;
         let (expected, version) = (content(&house.lake()).await?, open(&house.lake()).await?.version());
