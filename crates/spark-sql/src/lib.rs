@@ -78,6 +78,7 @@ mod tests;
 mod text;
 mod times;
 mod together;
+mod travel;
 mod twice;
 mod type_name;
 mod types;
@@ -102,7 +103,7 @@ pub use statement::{
 pub use tables::{Missing, Source, Tables, choose};
 pub use text::{Text, expression, unknown_functions};
 pub use type_name::{quoted_name, type_name};
-pub use uses::{Point, Read, TableUse};
+pub use uses::{Point, Read, TableUse, instant};
 pub use words::{without_values, words, words_without_values};
 
 /// Names what texts mean to this release. It changes when a text comes to mean something else, so that what was made of it is made

@@ -7,7 +7,7 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWi
 
 use tributary_sql_dialect::{Spark, escape, name_parts, readable};
 
-use crate::{Error, depth, lex, literal};
+use crate::{Error, depth, lex, literal, travel};
 
 /// Words, signs and blanks of a text at most.
 pub(crate) const TOKENS_MAX: usize = 50_000;
@@ -172,7 +172,7 @@ pub(crate) fn words(text: &str, most: usize) -> Result<Vec<TokenWithSpan>, Error
         }
         told.push(token);
     }
-    Ok(told)
+    Ok(travel::told(told))
 }
 
 /// A number with letters that tell its type, and whether what stands before the word is part of it: to the tokenizer `1S` is a word, and

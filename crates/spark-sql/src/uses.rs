@@ -115,16 +115,22 @@ fn parts(name: &ObjectName) -> Result<Vec<String>, Error> {
 
 fn travel(version: &TableVersion) -> Result<Point, Error> {
     match version {
-        TableVersion::VersionAsOf(expression) => {
-            let wrong = || argument("VERSION AS OF", "a whole number", expression);
-            text_or_number(expression).and_then(|text| text.parse().ok()).map(Point::Version).ok_or_else(wrong)
-        }
-        TableVersion::TimestampAsOf(expression) => {
-            let wrong = || argument("TIMESTAMP AS OF", INSTANT, expression);
-            text(expression).and_then(|text| instant(&text)).map(Point::Instant).ok_or_else(wrong)
-        }
+        TableVersion::VersionAsOf(expression) => self::version(expression),
+        TableVersion::TimestampAsOf(expression) => timestamp(expression),
         other => Err(Error::refused(format!("the clause {other}"), Span::empty())),
     }
+}
+
+/// What stands behind `VERSION AS OF`.
+pub(crate) fn version(expression: &Expr) -> Result<Point, Error> {
+    let wrong = || argument("VERSION AS OF", "a whole number", expression);
+    text_or_number(expression).and_then(|text| text.parse().ok()).map(Point::Version).ok_or_else(wrong)
+}
+
+/// What stands behind `TIMESTAMP AS OF`.
+pub(crate) fn timestamp(expression: &Expr) -> Result<Point, Error> {
+    let wrong = || argument("TIMESTAMP AS OF", INSTANT, expression);
+    text(expression).and_then(|text| instant(&text)).map(Point::Instant).ok_or_else(wrong)
 }
 
 const INSTANT: &str = "an instant in quotes, such as '2024-05-01', '2024-05-01 12:00:00' (UTC) or '2024-05-01T12:00:00+02:00'";
@@ -188,8 +194,13 @@ fn text(expression: &Expr) -> Option<String> {
     }
 }
 
-/// An instant; without a zone it is in UTC, a day is its start.
-fn instant(text: &str) -> Option<DateTime<Utc>> {
+/// An instant as people type it; without a zone it is in UTC, a day is its start. None where it is none.
+///
+/// ```
+/// assert_eq!(tributary_spark_sql::instant("2024-05-01"), tributary_spark_sql::instant("2024-05-01T02:00:00+02:00"));
+/// assert_eq!(tributary_spark_sql::instant("soon"), None);
+/// ```
+pub fn instant(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Some(instant.to_utc());
