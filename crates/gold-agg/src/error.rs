@@ -337,10 +337,9 @@ impl Fault for Error {
             Self::SourceWentBack { source_table, .. } => format!("tributary show history {source_table}"),
             Self::Contended { table, .. } | Self::NotAView { table } => format!("tributary show history {table}"),
             Self::OutOfMemory { table, .. } => format!("tributary run --only {table} --memory-limit 4GiB"),
-            Self::Failed { table, .. }
-            | Self::Expectation { table, .. }
-            | Self::SetExpectation { table, .. }
-            | Self::Cancelled { table } => {
+            // rows of the inputs stopped the query: it is corrected, or they are looked at, before it is run again
+            Self::Failed { .. } => "tributary help GA0007".to_owned(),
+            Self::Expectation { table, .. } | Self::SetExpectation { table, .. } | Self::Cancelled { table } => {
                 format!("tributary run --only {table}")
             }
             Self::Query { .. }

@@ -31,6 +31,23 @@ pub(crate) struct Rules {
     checks: Vec<(String, Expression)>,
 }
 
+/// Defaults of columns that no row could be given: the column and why, in the order of the columns.
+pub fn refused_defaults(columns: &[Column], now: DateTime<Utc>) -> Vec<(String, String)> {
+    let fields: Vec<Field> = columns.iter().map(|column| Field::new(&column.name, column.data_type.to_arrow(), true)).collect();
+    let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+    let table = TableName::new("of", "columns");
+    let Ok(rules) = Rules::new(&table, &schema, columns, &[], now) else { return Vec::new() };
+    let absent = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1)).collect();
+    let Ok(row) = rules.batch(absent, 1) else { return Vec::new() };
+    let mut refused: Vec<(usize, String)> = Vec::new();
+    for (index, default) in &rules.defaults {
+        let value = default.as_ref().map_err(Clone::clone).and_then(|default| rules.cast(default.evaluate(&row)?, *index));
+        refused.extend(value.err().map(|reason| (*index, reason)));
+    }
+    refused.sort();
+    refused.into_iter().map(|(index, reason)| (columns[index].name.clone(), reason)).collect()
+}
+
 impl Rules {
     /// Of a table with this schema; `now` is the time that defaults see.
     ///

@@ -306,7 +306,9 @@ impl Fault for Error {
             | Self::NoInstant { table, .. }
             | Self::NotAppendOnly { table, .. }
             | Self::Range { table, .. } => Some(format!("tributary show history {table}")),
-            Self::Unknown { table, .. } | Self::Unsupported { table, .. } => Some(format!("tributary show history {table}")),
+            Self::Unknown { table, .. } => Some(format!("tributary show history {table}")),
+            // nothing of ours reads such a table: the page says who does
+            Self::Unsupported { .. } => Some("tributary help LK0005".to_owned()),
             Self::Root { .. } | Self::Denied { .. } => Some("tributary doctor".to_owned()),
             Self::Spec { table, .. } | Self::SchemaChange { table, .. } | Self::Batch { table, .. } | Self::Constraint { table, .. } => {
                 Some(format!("tributary ddl {table}"))

@@ -92,6 +92,7 @@ pub use apart::Apart;
 pub use arranged::{Arranged, Cube, Curve};
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use commit::{Commit, CommitOutcome, Conflict, KeyRange, KeyRanges, Operation, Progress, Reads, RowMarks, TableLayout};
+pub use constraints::refused_defaults;
 pub use error::Error;
 pub use file::{ChangeFile, ChangeRows, ColumnStats, DataFile, DeletionVector, FileStats, NewFile};
 pub use file_form::FileForm;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tributary_lake::datafusion::common::{Column, DFSchema};
 use tributary_lake::datafusion::error::{DataFusionError, Result};
-use tributary_lake::datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Projection};
+use tributary_lake::datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Projection, Unnest};
 
 /// How the names of columns that ride along begin.
 pub(crate) const RIDER: &str = "__rider_";
@@ -25,30 +25,44 @@ pub(crate) struct Origin {
     pub same_as: Option<String>,
 }
 
+/// Whether rows may be unfolded: of a row of the source, several or none come out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfolds {
+    /// Each row that comes out is one of the table.
+    Allowed,
+    /// Rows are changes of keys, told one by one.
+    Refused,
+}
+
+/// Whether a plan unfolds rows.
+pub(crate) fn unfolds(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Unnest(_)) || plan.inputs().into_iter().any(unfolds)
+}
+
 /// The plan with every rider of its stream among its outputs.
 ///
 /// # Errors
 /// When the plan reads the stream not once, or has a step that can make several rows of one or one of several.
-pub(crate) fn with_riders(plan: LogicalPlan) -> Result<LogicalPlan> {
-    extend(&plan)?.ok_or_else(|| DataFusionError::Plan("the query does not read its first source".to_owned()))
+pub(crate) fn with_riders(plan: LogicalPlan, may: Unfolds) -> Result<LogicalPlan> {
+    extend(&plan, may)?.ok_or_else(|| DataFusionError::Plan("the query does not read its first source".to_owned()))
 }
 
 /// None when the stream is not below.
-fn extend(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+fn extend(plan: &LogicalPlan, may: Unfolds) -> Result<Option<LogicalPlan>> {
     match plan {
         LogicalPlan::TableScan(_) => Ok(has_riders(plan.schema()).then(|| plan.clone())),
         LogicalPlan::Projection(projection) => {
-            let Some(input) = extend(&projection.input)? else { return Ok(None) };
+            let Some(input) = extend(&projection.input, may)? else { return Ok(None) };
             let shown: BTreeSet<&str> = projection.schema.fields().iter().map(|field| field.name().as_str()).collect();
             let riders = input.schema().iter().filter(|(_, field)| is_rider(field.name()) && !shown.contains(field.name().as_str()));
             let riders: Vec<Expr> = riders.map(|(qualifier, field)| Expr::Column(Column::new(qualifier.cloned(), field.name()))).collect();
             let expressions = projection.expr.iter().cloned().chain(riders).collect();
             Ok(Some(LogicalPlan::Projection(Projection::try_new(expressions, Arc::new(input))?)))
         }
-        LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => one_input(plan),
-        LogicalPlan::Sort(sort) if sort.fetch.is_none() => one_input(plan),
+        LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => one_input(plan, may),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => one_input(plan, may),
         LogicalPlan::Join(join) => {
-            let (left, right) = (extend(&join.left)?, extend(&join.right)?);
+            let (left, right) = (extend(&join.left, may)?, extend(&join.right, may)?);
             let kept = |ok: &[JoinType]| match ok.contains(&join.join_type) {
                 true => Ok(()),
                 false => refuse(&format!("a {} join can lose or invent rows of the first source", join.join_type)),
@@ -67,9 +81,17 @@ fn extend(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
             };
             plan.with_new_exprs(plan.expressions(), vec![left, right]).map(Some)
         }
+        LogicalPlan::Unnest(unnest) if may == Unfolds::Allowed => {
+            let Some(input) = extend(&unnest.input, may)? else { return Ok(None) };
+            let unfolded = Unnest::try_new(Arc::new(input), unnest.exec_columns.clone(), unnest.options.clone())?;
+            Ok(Some(LogicalPlan::Unnest(unfolded)))
+        }
         other => {
             for input in other.inputs() {
-                if extend(input)?.is_some() {
+                if extend(input, may)?.is_some() {
+                    if matches!(other, LogicalPlan::Unnest(_)) {
+                        return refuse("explode makes several rows of one: unfold them in a streaming table that this one reads");
+                    }
                     return refuse(&format!("the step `{}` is not one row out for one row in", other.display()));
                 }
             }
@@ -78,9 +100,9 @@ fn extend(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     }
 }
 
-fn one_input(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+fn one_input(plan: &LogicalPlan, may: Unfolds) -> Result<Option<LogicalPlan>> {
     let Some(&input) = plan.inputs().first() else { return Ok(None) };
-    extend(input)?.map(|input| plan.with_new_exprs(plan.expressions(), vec![input])).transpose()
+    extend(input, may)?.map(|input| plan.with_new_exprs(plan.expressions(), vec![input])).transpose()
 }
 
 fn refuse<T>(why: &str) -> Result<T> {
@@ -109,6 +131,14 @@ pub(crate) fn origins(plan: &LogicalPlan) -> Result<Vec<Origin>> {
             Some(input) => origins(input),
             None => Ok(vec![Origin::default(); fields.len()]),
         },
+        LogicalPlan::Unnest(unnest) => {
+            let below = origins(&unnest.input)?;
+            let of = |at: &usize| match unnest.list_type_columns.iter().any(|(unfolded, _)| unfolded == at) {
+                true => Origin { same_as: None, ..below[*at].clone() },
+                false => below[*at].clone(),
+            };
+            Ok(unnest.dependency_indices.iter().map(of).collect())
+        }
         LogicalPlan::Join(join) => {
             let (left, right) = (origins(&join.left)?, origins(&join.right)?);
             Ok(match join.join_type {

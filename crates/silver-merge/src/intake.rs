@@ -135,7 +135,7 @@ impl Reading<'_> {
         self.output = None;
         let read = self.intake.selection.rows_read();
         let Seen { rows, distinct, .. } = std::mem::take(&mut self.seen);
-        if rows > distinct {
+        if rows > distinct && !self.intake.selection.unfolds {
             let (table, source_table) = (self.intake.spec.table.clone(), Box::new(self.intake.source.name().clone()));
             return Err(Error::NotOneToOne { table, source_table, rows, of: distinct });
         }

@@ -29,10 +29,10 @@ use tributary_lake::datafusion::physical_plan::{PhysicalExpr, execute_stream};
 use tributary_lake::datafusion::prelude::SessionContext;
 use tributary_lake::{Lake, Table};
 use tributary_spark_sql::{self as sql, Missing, Tables, Text};
-use tributary_specs::{Column, ColumnSelection, FILE_COLUMNS, SilverSpec, TableName};
+use tributary_specs::{Column, ColumnSelection, FILE_COLUMNS, MergePolicy, SilverSpec, TableName};
 
 use crate::before_images::{self, BEFORE};
-use crate::carry::{Origin, RIDER, is_rider, origins, with_riders};
+use crate::carry::{Origin, RIDER, Unfolds, is_rider, origins, unfolds, with_riders};
 use crate::error::{Error, Result};
 use crate::options::Options;
 use crate::source::{FEED, Source, TECHNICAL};
@@ -53,6 +53,8 @@ pub(crate) struct Selection {
     /// Names of the functions that the program brought.
     own: Vec<String>,
     plan: LogicalPlan,
+    /// Whether several rows may come of one.
+    pub unfolds: bool,
     state: SessionState,
     slot: Arc<Slot>,
     table: TableName,
@@ -132,7 +134,8 @@ impl Selection {
             }
             (None, None) => all_columns(&session, source).await.map_err(|error| in_clause("sources", error))?,
         };
-        let plan = with_riders(plan).map_err(|error| in_clause("select", error))?;
+        let may = if spec.policy == MergePolicy::Append { Unfolds::Allowed } else { Unfolds::Refused };
+        let plan = with_riders(plan, may).map_err(|error| in_clause("select", error))?;
         let mut state = session.state();
         state.execution_props_mut().query_execution_start_time = Some(options.as_of.unwrap_or_else(|| lake.clock().now()));
         // code takes a table as it is, where a text says which columns it means
@@ -162,7 +165,8 @@ impl Selection {
         }
         check_names(&spec.table, &columns)?;
         let origins = chosen.iter().map(|place| origins[*place].clone()).collect();
-        Ok(Self { columns, origins, places: chosen, scope, own, plan, state, slot, table: spec.table.clone() })
+        let unfolds = unfolds(&plan);
+        Ok(Self { columns, origins, places: chosen, scope, own, plan, unfolds, state, slot, table: spec.table.clone() })
     }
 
     /// Plans an expression of the spec.

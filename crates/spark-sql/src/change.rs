@@ -229,6 +229,11 @@ impl RowChange {
         matches!((matched.next(), matched.next()), (Some(Clause { does: Does::Delete, condition: None, .. }), None))
     }
 
+    /// The tables that it reads besides.
+    pub fn uses(&self) -> &[TableUse] {
+        &self.uses
+    }
+
     /// Whether it is a `MERGE`; else its one action says what it is.
     pub fn is_merge(&self) -> bool {
         self.rows.source.is_some()

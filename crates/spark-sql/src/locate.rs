@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    Cte, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, OrderByKind, Query, Select, SelectItem, SetExpr, Spanned,
+    Cte, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Spanned,
     Statement as Parsed, TableFactor, TableWithJoins, Visit, Visitor, With,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
@@ -70,7 +70,7 @@ impl<'a> Locator<'a> {
             }
             named.push(cte.clone());
         }
-        self.body(query, &query.body, &named).or_else(|| self.order(query))
+        self.body(query, &query.body, &named).or_else(|| self.order(query, around))
     }
 
     fn body(&mut self, query: &Query, body: &SetExpr, named: &[Cte]) -> Option<Span> {
@@ -83,10 +83,26 @@ impl<'a> Locator<'a> {
                         return self.body(query, side, named).or_else(|| some(side.span()));
                     }
                 }
-                some(right.span())
+                self.column(query, body, named).or_else(|| some(right.span()))
             }
             _ => None,
         }
+    }
+
+    /// The column of the second of two selects that does not go with that of the first.
+    fn column(&mut self, query: &Query, body: &SetExpr, named: &[Cte]) -> Option<Span> {
+        let SetExpr::SetOperation { left, right, op, set_quantifier } = body else { return None };
+        let (SetExpr::Select(first), SetExpr::Select(second)) = (left.as_ref(), right.as_ref()) else { return None };
+        let one = |select: &Select, item: &SelectItem| {
+            let select = Select { projection: vec![item.clone()], group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()), ..select.clone() };
+            Box::new(SetExpr::Select(Box::new(Select { having: None, ..select })))
+        };
+        first.projection.iter().zip(&second.projection).find_map(|(of_first, of_second)| {
+            let (SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. }) = of_second else { return None };
+            let (left, right) = (one(first, of_first), one(second, of_second));
+            let body = SetExpr::SetOperation { left, right, op: *op, set_quantifier: *set_quantifier };
+            self.refuses(with_names(&of_body(body, query), named)).then(|| place(expression)).flatten()
+        })
     }
 
     fn select(&mut self, select: &Select, named: &[Cte]) -> Option<Span> {
@@ -118,11 +134,17 @@ impl<'a> Locator<'a> {
                 return self.expression(expression, select, named);
             }
         }
+        for group in groups {
+            let by = GroupByExpr::Expressions(vec![group.clone()], Vec::new());
+            if self.refuses(with_names(&query_of(Select { group_by: by, ..bare(select, one()) }), named)) {
+                return place(group);
+            }
+        }
         let filtered = Select { selection: select.selection.clone(), ..bare(select, one()) };
         if let Some(condition) = &select.selection
             && self.refuses(with_names(&query_of(filtered), named))
         {
-            return some(condition.span());
+            return place(condition);
         }
         self.named_in_reason(select)
     }
@@ -139,7 +161,7 @@ impl<'a> Locator<'a> {
                 let until: Vec<Join> = item.joins.iter().take_while(|other| !std::ptr::eq(*other, join)).chain([join]).cloned().collect();
                 let only = TableWithJoins { relation: item.relation.clone(), joins: until };
                 if self.refuses(selecting(&Select { from: vec![only], ..select.clone() }, one(), named)) {
-                    return some(condition.span());
+                    return place(&condition);
                 }
             }
         }
@@ -159,12 +181,24 @@ impl<'a> Locator<'a> {
                 return self.expression(&part, select, named);
             }
         }
-        some(expression.span())
+        place(expression)
     }
 
-    fn order(&mut self, query: &Query) -> Option<Span> {
-        let OrderByKind::Expressions(expressions) = &query.order_by.as_ref()?.kind else { return None };
-        expressions.iter().find_map(|one| self.name_in(&one.expr))
+    fn order(&mut self, query: &Query, named: &[Cte]) -> Option<Span> {
+        let order_by = query.order_by.as_ref()?;
+        let OrderByKind::Expressions(expressions) = &order_by.kind else { return None };
+        if let Some(span) = expressions.iter().find_map(|one| self.name_in(&one.expr)) {
+            return Some(span);
+        }
+        let unordered = Query { order_by: None, limit_clause: None, ..query.clone() };
+        if self.refuses(with_names(&unordered, named)) {
+            return None;
+        }
+        expressions.iter().find_map(|one| {
+            let kind = OrderByKind::Expressions(vec![one.clone()]);
+            let ordered = Query { order_by: Some(OrderBy { kind, ..order_by.clone() }), ..unordered.clone() };
+            self.refuses(with_names(&ordered, named)).then(|| place(&one.expr)).flatten()
+        })
     }
 
     /// What the words of the refusal name, as a column that is not grouped by.
@@ -192,7 +226,7 @@ pub(crate) fn in_expression(expression: &Expr, refuses: &mut dyn FnMut(Expr) -> 
         };
         match parts(&whole).expressions.into_iter().find(|part| is_like(part)) {
             Some(part) => whole = part,
-            None => return some(whole.span()),
+            None => return place(&whole),
         }
     }
 }
@@ -203,6 +237,11 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
         Poll::Ready(answer) => Some(answer),
         Poll::Pending => None,
     }
+}
+
+/// Where an expression stands: where it says so, else where the first of its parts does.
+fn place(expression: &Expr) -> Option<Span> {
+    some(expression.span()).or_else(|| parts(expression).expressions.iter().find_map(place))
 }
 
 /// A place that there is.
