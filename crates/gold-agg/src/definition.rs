@@ -1,9 +1,13 @@
 //! What a view was made from, kept in its table.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tributary_lake::Table;
 use tributary_specs::GoldSpec;
+
+use crate::reached::Held;
 
 /// The metadata domain it is kept under.
 pub(crate) const DOMAIN: &str = "tributary.view";
@@ -15,6 +19,12 @@ pub(crate) struct Definition {
     pub digest: String,
     /// Whether the query asks for the time, so that its answer changes though no input moves.
     pub asks_for_time: bool,
+    /// How far the event times of its streams reach, where rows of it wait for their watermark.
+    #[serde(default, skip_serializing_if = "Held::is_empty")]
+    pub held: Held,
+    /// The greatest event time that each stream with a watermark brought so far, in microseconds; none where it brought none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub brought: BTreeMap<String, Option<i64>>,
 }
 
 impl Definition {
@@ -30,6 +40,9 @@ impl Definition {
         for source in &spec.sources {
             put(&format!("source {source}"));
         }
+        for stream in spec.streams.iter().filter(|stream| stream.watermark.is_some()) {
+            put(&format!("stream {} {:?}", stream.table, stream.watermark));
+        }
         for column in &spec.schema {
             put(&format!("column {:?} {} {:?} {:?}", column.name, column.data_type, column.default, column.generated));
         }
@@ -40,7 +53,7 @@ impl Definition {
             put(&format!("function {function}"));
         }
         let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { digest, asks_for_time }
+        Self { digest, asks_for_time, held: Held::default(), brought: BTreeMap::new() }
     }
 
     /// What a table was made from; none when a view was never made in it, or not by us.
@@ -51,7 +64,7 @@ impl Definition {
 
     /// The text form.
     pub fn to_text(&self) -> String {
-        // Two plain fields: turning them into JSON cannot fail.
+        // Plain fields: turning them into JSON cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 }

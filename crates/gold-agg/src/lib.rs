@@ -25,11 +25,14 @@ mod options;
 mod plan;
 mod quarantine;
 mod query;
+mod reached;
 mod rules;
 mod run;
 mod scanned;
 mod sources;
 mod target;
+mod ties;
+mod waits;
 
 pub use audit::audit;
 pub use declared::table_spec;

@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn definition(asks_for_time: bool) -> Definition {
-        Definition { digest: "d".into(), asks_for_time }
+        Definition { asks_for_time, ..serde_json::from_str(r#"{"digest": "d", "asks_for_time": false}"#).unwrap() }
     }
 
     fn refresh(reason: &str) -> Result<Decision, WentBack> {

@@ -9,15 +9,18 @@ use tributary_lake::datafusion::catalog::{CatalogProvider, MemoryCatalogProvider
 use tributary_lake::datafusion::common::Column as NamedColumn;
 use tributary_lake::datafusion::common::config::ConfigNonZeroUsize;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use tributary_lake::datafusion::datasource::MemTable;
+use tributary_lake::datafusion::datasource::{MemTable, source_as_provider};
 use tributary_lake::datafusion::execution::SessionState;
-use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, Volatility, cast};
+use tributary_lake::datafusion::logical_expr::{Expr, LogicalPlan, TableScan, Volatility, cast};
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
 use tributary_lake::{KeyedProvider, Lake, Table};
 use tributary_spark_sql::{Missing, Point, Read, Source, Tables, Text, choose, open};
 use tributary_specs::{Column, DataType, GoldSpec, TableName};
 
-use crate::{Error, Options, Result, plan};
+use crate::definition::Definition;
+use crate::reached::{self, Held};
+use crate::waits::{self, Boundary, Streams};
+use crate::{Error, Options, Result, plan, sources, ties};
 
 /// Bytes of the memory limit for each row of a batch: full batches from 128 MiB on.
 const BATCH_SHARE: usize = 16 << 10;
@@ -41,6 +44,8 @@ pub(crate) struct Rows {
     pub columns: Vec<Column>,
     /// Whether the query asks for the time.
     pub asks_for_time: bool,
+    /// How far the event times of its streams reach, where rows of it wait for their watermark.
+    pub held: Held,
 }
 
 /// An input opened at its version.
@@ -82,6 +87,13 @@ impl Input {
     }
 }
 
+/// The input that a scan reads, by place.
+pub(crate) fn input_of(inputs: &[Input], scan: &TableScan) -> Option<usize> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let is_it = |input: &Input| Arc::as_ptr(&provider).cast::<()>() == Arc::as_ptr(input.provider()).cast::<()>();
+    inputs.iter().position(is_it)
+}
+
 /// Plans a view over its inputs. What a declared column, or a column of the view as it is `there`, holds whatever it is, is made in
 /// that type.
 pub(crate) async fn plan_rows(
@@ -102,9 +114,40 @@ pub(crate) async fn plan_rows(
         None => plan_query(&context, &state, lake, spec, inputs, &own_names(options)).await?,
     };
     let asks_for_time = asks_for_time(spec, &query)?;
+    reached::check(spec, inputs)?;
+    let streams = Streams::of(spec, inputs);
+    let query = ties::broken(query, &streams).map_err(|error| Error::planned(&spec.table, error))?;
+    let (query, held) = waited(lake, spec, there, &streams, query).await?;
     let kept: Vec<&Column> = spec.schema.iter().chain(there.map(Table::columns).into_iter().flatten()).collect();
     let (frame, columns) = typed(&spec.table, DataFrame::new(state, query), &kept)?;
-    Ok(Rows { frame, columns, asks_for_time })
+    Ok(Rows { frame, columns, asks_for_time, held })
+}
+
+/// The plan in which rows of two streams without a partner wait for the watermark.
+async fn waited(
+    lake: &Lake,
+    spec: &GoldSpec,
+    there: Option<&Table>,
+    streams: &Streams<'_>,
+    query: LogicalPlan,
+) -> Result<(LogicalPlan, Held)> {
+    if !streams.wait_in(&query) {
+        return Ok((query, Held::default()));
+    }
+    let held = reached::held(lake, spec, streams.inputs()).await?;
+    let recorded = match there {
+        Some(view) => Definition::of_table(view).await.map_err(Error::lake("reading", &spec.table))?,
+        None => None,
+    };
+    let from = recorded.and_then(|recorded| recorded.held.watermark(spec));
+    let boundary = Boundary { from, to: held.watermark(spec) };
+    match streams.waiting(query, boundary) {
+        Ok(query) => Ok((query, held)),
+        Err(waits::Refused::Join(join)) => {
+            Err(Error::Sql { table: spec.table.clone(), source: Box::new(sources::refused(&spec.query, &join)) })
+        }
+        Err(waits::Refused::Engine(error)) => Err(Error::planned(&spec.table, error)),
+    }
 }
 
 /// A context in which the inputs are `catalogue.schema.table` and names are compared as they are.

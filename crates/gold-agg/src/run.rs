@@ -13,6 +13,7 @@ use tributary_specs::{DatasetReport, GoldSpec, Refresh, RuleCount, Status, Table
 use crate::definition::Definition;
 use crate::plan::{self, Decision, InputState, WentBack};
 use crate::query::Input;
+use crate::reached;
 use crate::rules::{self, Tally};
 use crate::{Error, Options, Result};
 
@@ -85,18 +86,20 @@ impl Run<'_> {
             return Ok(Ended::NothingNew);
         }
         let inputs = Input::open_all(&inputs).await?;
+        let made = self.made(there.as_ref()).await?;
+        let late = Box::pin(reached::late(self.spec, &inputs, &states, made.as_ref())).await?;
         report.reason = match (decision, &there) {
             (Decision::Nothing(reason) | Decision::Make(reason), _) => reason,
             (Decision::Follow(reason), Some(view)) if self.spec.refresh != Refresh::Full => {
                 report.reason.clone_from(&reason);
-                match Box::pin(self.follow(view, &inputs, &states, report)).await? {
+                match Box::pin(self.follow(view, &inputs, &states, made.as_ref(), &late, report)).await? {
                     Following::Ended(ended) => return Ok(ended),
                     Following::Full(because) => self.in_full(reason, Some(because))?,
                 }
             }
             (Decision::Follow(reason) | Decision::Refresh(reason), _) => self.in_full(reason, None)?,
         };
-        Box::pin(self.refresh(there, &inputs, &states, report)).await
+        Box::pin(self.refresh(there, &inputs, &states, &late, report)).await
     }
 
     /// Where the view is in its inputs, and what is therefore to be done.
@@ -115,6 +118,14 @@ impl Run<'_> {
         let wanted = Definition::of(self.spec, &self.options.called, false).digest;
         let decision = plan::decide(made.as_ref(), &wanted, &states).map_err(|back| self.went_back(back))?;
         Ok((states, decision))
+    }
+
+    /// What the view's table was made from, where that goes on.
+    async fn made(&self, there: Option<&Table>) -> Result<Option<Definition>> {
+        let Some(table) = there.filter(|_| !self.options.full_refresh) else { return Ok(None) };
+        let made = Definition::of_table(table).await.map_err(Error::lake("reading", &self.spec.table))?;
+        let wanted = Definition::of(self.spec, &self.options.called, false).digest;
+        Ok(made.filter(|made| made.digest == wanted))
     }
 
     fn ensure_wanted(&self) -> Result<()> {

@@ -3,10 +3,14 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use tributary_lake::datafusion::sql::sqlparser::ast::{Ident, ObjectName, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor};
+use tributary_lake::datafusion::common::JoinType;
+use tributary_lake::datafusion::sql::sqlparser::ast::{
+    Ident, JoinOperator, ObjectName, Query, Select, SetExpr, Statement, TableFactor, Visit, Visitor,
+};
 use tributary_spark_sql::TableUse;
 use tributary_specs::TableName;
 
+use crate::waits::Unbounded;
 use crate::{Error, Result};
 
 /// The tables a query reads, each once, in the order they are first named, spelled as they are there. A third part in front is
@@ -43,6 +47,62 @@ pub(crate) fn parse(query: &str) -> Result<Statement, String> {
 
 fn first_words(statement: &Statement) -> String {
     statement.to_string().split_whitespace().take(2).collect::<Vec<_>>().join(" ")
+}
+
+/// Why a join of a query is not executed, with its place where the text tells it.
+pub(crate) fn refused(query: &str, join: &Unbounded) -> tributary_spark_sql::Error {
+    let word = match join.join_type {
+        JoinType::Right => "RIGHT JOIN",
+        JoinType::Full => "FULL JOIN",
+        _ => "LEFT JOIN",
+    };
+    let mut walk = Joined { join, place: None };
+    if let Ok(statement) = parse(query) {
+        // it ends where the join is found
+        let _ = statement.visit(&mut walk);
+    }
+    tributary_spark_sql::Error::Refused { what: format!("this {word} of two streams"), hint: Some(join.reason.clone()), span: walk.place }
+}
+
+/// Looks for a join by its kind and by what its right side is called.
+struct Joined<'a> {
+    join: &'a Unbounded,
+    place: Option<(u64, u64)>,
+}
+
+impl Visitor for Joined<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        for join in select.from.iter().flat_map(|from| &from.joins) {
+            let join_type = match &join.join_operator {
+                JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => JoinType::Left,
+                JoinOperator::Right(_) | JoinOperator::RightOuter(_) => JoinType::Right,
+                JoinOperator::FullOuter(_) => JoinType::Full,
+                _ => continue,
+            };
+            let alias = match &join.relation {
+                TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+                _ => None,
+            };
+            let (first, last) = match &join.relation {
+                TableFactor::Table { name, .. } => (name.0.first(), name.0.last()),
+                _ => (None, None),
+            };
+            let [first, last] = [first, last].map(|part| part.and_then(|part| part.as_ident()));
+            let called = alias.or(last);
+            let is_it = match (called, &self.join.joined) {
+                (Some(called), Some(joined)) => called.value.eq_ignore_ascii_case(joined),
+                _ => true,
+            };
+            if join_type == self.join.join_type && is_it {
+                let start = first.or(called).map(|name| name.span.start);
+                self.place = start.filter(|start| start.line > 0).map(|start| (start.line, start.column));
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The tables a parsed query reads.

@@ -4,24 +4,27 @@
 //! Here files are looked into one after the other ([`KeySearch`]): key columns first, then rows at the places found. Where a file has
 //! more than a fifth of its rows among the keys, the others are read whole.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use crate::among::keys_of;
-use crate::{KeyProbe, KeySearch, Table, read_files};
+use crate::conflict::may_hold;
+use crate::{KeyProbe, KeyRange, KeyRanges, KeySearch, Table, read_files};
 
 /// Files of which more than one row in so many is among the keys are not looked into.
 const SCATTERED: u64 = 5;
@@ -38,12 +41,12 @@ pub struct KeyedProvider {
 impl KeyedProvider {
     /// Rows that were looked up so far, beside those of ordinary scans.
     pub fn rows_looked_up(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
+        self.rows.load(Atomic::Relaxed)
     }
 
     /// Bytes of files that were fetched for them.
     pub fn bytes_looked_up(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Atomic::Relaxed)
     }
 }
 
@@ -82,7 +85,9 @@ impl TableProvider for KeyedProvider {
         let Some((keys, names)) = fewest.filter(|_| !schema.fields().is_empty()) else {
             return self.scan.scan(session, projection, filters, limit).await;
         };
-        let files = self.table.files().await.map_err(read_files::external)?;
+        let times = times(filters);
+        let mut files = self.table.files().await.map_err(read_files::external)?;
+        files.retain(|file| may_hold(&times, &file.stats));
         let of_table = self.table.schema();
         let places = schema.fields().iter().map(|field| of_table.index_of(field.name())).collect::<Result<Vec<_>, ArrowError>>()?;
         let partition = LookedUp {
@@ -106,6 +111,41 @@ impl TableProvider for KeyedProvider {
         });
         Ok(supported.collect())
     }
+}
+
+/// Between which times rows of columns lie that meet the filters, as far as these compare a column with a time.
+fn times(filters: &[Expr]) -> KeyRanges {
+    let mut times = KeyRanges::default();
+    for filter in filters {
+        let Expr::BinaryExpr(BinaryExpr { left, op, right }) = filter else { continue };
+        let (Expr::Column(column), Expr::Literal(ScalarValue::TimestampMicrosecond(Some(time), zone), _)) = (left.as_ref(), right.as_ref())
+        else {
+            continue;
+        };
+        let (least, greatest) = match op {
+            Operator::GtEq | Operator::Gt => (*time, i64::MAX),
+            Operator::LtEq | Operator::Lt => (i64::MIN, *time),
+            _ => continue,
+        };
+        let time = |micros| ScalarValue::TimestampMicrosecond(Some(micros), zone.clone());
+        let range = KeyRange { bounds: Some((time(least), time(greatest))), nulls: false };
+        match times.0.get_mut(&column.name).and_then(|known| known.bounds.as_mut()) {
+            Some((from, to)) => {
+                *from = if least == i64::MIN { from.clone() } else { later(from, time(least)) };
+                *to = if greatest == i64::MAX { to.clone() } else { earlier(to, time(greatest)) };
+            }
+            None => drop(times.0.insert(column.name.clone(), range)),
+        }
+    }
+    times
+}
+
+fn later(one: &ScalarValue, other: ScalarValue) -> ScalarValue {
+    if one.partial_cmp(&other) == Some(Ordering::Less) { other } else { one.clone() }
+}
+
+fn earlier(one: &ScalarValue, other: ScalarValue) -> ScalarValue {
+    if one.partial_cmp(&other) == Some(Ordering::Greater) { other } else { one.clone() }
 }
 
 /// Rows of the keys, file after file.
@@ -152,7 +192,7 @@ impl Walk {
         let (schema, rows) = (Arc::clone(schema), Arc::clone(rows));
         let told = move |batch: Result<RecordBatch>| {
             let batch = batch?;
-            rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            rows.fetch_add(batch.num_rows() as u64, Atomic::Relaxed);
             Ok(RecordBatch::try_new(Arc::clone(&schema), batch.columns().to_vec())?)
         };
         if self.whole {

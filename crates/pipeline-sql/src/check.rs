@@ -6,7 +6,7 @@ use tributary_specs::Place;
 
 use crate::error::Error;
 use crate::parsed::{DatasetName, Definition, Flow, FlowAction, Kind};
-use crate::query::{Query, Read};
+use crate::query::{Query, Read, Unkept};
 use crate::read::Defined;
 use crate::report::Report;
 
@@ -107,6 +107,8 @@ pub(crate) fn check(defined: &Defined, report: &mut Report) -> Graph {
 
 fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
     let mut names: HashMap<String, &Flow> = HashMap::new();
+    // tables whose flow is told to miss them by a letter
+    let mut missed: HashSet<String> = HashSet::new();
     for (at, flow) in defined.flows.iter().enumerate() {
         if let Some(name) = &flow.name
             && let Some(first) = names.insert(name.to_lowercase(), flow)
@@ -118,6 +120,8 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
             Some(target) if defined.datasets.get(target).is_some_and(|dataset| dataset.kind == Kind::StreamingTable) => {
                 graph.flows[target].push(at);
             }
+            // that a view lacks its query is told where it stands
+            Some(target) if defined.datasets.get(target).is_some_and(|view| view.query.is_none()) => {}
             Some(_) => {
                 let found = "which is no streaming table";
                 report.fault(&flow.place, &Error::NoTarget { target: flow.target.to_string(), found, nearest: None });
@@ -127,6 +131,7 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
                 let tables = defined.datasets.iter().filter(|dataset| dataset.kind == Kind::StreamingTable);
                 let near = near_name(&flow.target, &mut tables.into_iter(), report);
                 let found = "which nothing here defines";
+                missed.extend(near.clone());
                 report.fault(&flow.place, &Error::NoTarget { target: flow.target.to_string(), found, nearest: near });
             }
         }
@@ -143,10 +148,13 @@ fn flows(defined: &Defined, graph: &mut Graph, report: &mut Report) {
         }
         let headed = dataset.clauses.iter().any(|clause| clause == "AS" || clause == "FLOW");
         if dataset.kind == Kind::StreamingTable && into.is_empty() && !headed && !graph.out[at] {
+            graph.out[at] = true;
+            if missed.contains(&dataset.name.to_string()) {
+                continue;
+            }
             let instead = format!("CREATE FLOW {0} AS AUTO CDC INTO {0} FROM STREAM(…) …, or AS SELECT … in the definition", dataset.name);
             let error = Error::ClauseMissing { of: dataset.name.to_string(), clause: "AS or a flow into it", instead };
             report.fault(&dataset.place, &error);
-            graph.out[at] = true;
         }
     }
 }
@@ -229,25 +237,21 @@ fn stream(defined: &Defined, graph: &Graph, query: &Query, of: &str, alone: bool
         report.fault(&place, &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead) });
         return;
     }
-    let mut refuse = |what: String, instead: &str| {
-        report.fault(&first.place, &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead.to_owned()) });
-    };
     let gathers = query.shape.around_stream.or(query.shape.gathers);
-    if let Some(gathers) = gathers.filter(|gathers| !gathers.by_groups) {
-        refuse(format!("{} over a stream", gathers.clause), "it as a materialized view");
-    } else if let Some(join) = query.shape.outer {
-        refuse(format!("{join} of two streams"), "an inner join of them, or a materialized view");
+    let (what, instead, place) = if let Some(gathers) = gathers.filter(|gathers| !gathers.by_groups) {
+        (format!("{} over a stream", gathers.clause), "it as a materialized view", None)
+    } else if let Some(Unkept { what, instead, place }) = &query.shape.unkept {
+        (what.clone(), *instead, place.as_ref())
     } else if remembers(query) && !query.stream_read.is_auto() {
-        refuse(
-            "WITH (…) of a stream, or a stream of table_changes, that is grouped or joined with another".to_owned(),
-            "a streaming table of its rows, and this one FROM STREAM of that; or a materialized view",
-        );
+        let what = "WITH (…) of a stream, or a stream of table_changes, that is grouped or joined with another".to_owned();
+        (what, "a streaming table of its rows, and this one FROM STREAM of that; or a materialized view", None)
     } else if remembers(query) && !alone {
-        refuse(
-            "a stream that is grouped or joined with another, in one of several flows".to_owned(),
-            "a streaming table of its own, and a flow that reads it",
-        );
-    }
+        let what = "a stream that is grouped or joined with another, in one of several flows".to_owned();
+        (what, "a streaming table of its own, and a flow that reads it", None)
+    } else {
+        return;
+    };
+    report.fault(place.unwrap_or(&first.place), &Error::NotExecuted { of: of.to_owned(), what, instead: Some(instead.to_owned()) });
 }
 
 /// What a view that a streaming table reads makes of several rows: it is told here, and not kept, since the table's own query does not say

@@ -1,11 +1,13 @@
 //! Queries: what they read, as a stream or as a whole, and what they are made of.
 
+mod gathers;
+mod stream_joins;
+
 use std::collections::{BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, JoinOperator, ObjectName, Query as Tree, Select, SelectItem, SetExpr, SetOperator, TableFactor,
-    TableWithJoins, Visit, Visitor,
+    Expr, Ident, ObjectName, Query as Tree, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor, Visit, Visitor,
 };
 use sqlparser::parser::{Parser, ParserError};
 use tributary_specs::{Place, Watermark};
@@ -21,6 +23,10 @@ use crate::report::Report;
 use crate::streams::{self, Plain};
 use crate::table_changes::{self, Changes};
 use crate::woven::Trail;
+
+pub(crate) use gathers::Gathers;
+use stream_joins::Streamed;
+pub(crate) use stream_joins::Unkept;
 
 /// A query of a definition or flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,29 +79,20 @@ pub(crate) struct Shape {
     pub(crate) gathers: Option<Gathers>,
     /// The first such clause around a stream, in the query or in one within it.
     pub(crate) around_stream: Option<Gathers>,
-    /// Where a stream stands on a side of a join that keeps rows without their partner, and the join has another stream.
-    pub(crate) outer: Option<&'static str>,
+    /// The first join of streams that cannot be kept.
+    pub(crate) unkept: Option<Unkept>,
     /// Where a name `_metadata.…` stands.
     pub(crate) metadata: Vec<Metadata>,
+    /// What may be names of tables before columns.
+    pub(crate) qualified: Vec<Qualified>,
 }
 
-/// A clause that makes one row of several, or of the order of all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gathers {
-    /// As it is written.
-    pub(crate) clause: &'static str,
-    /// Whether its rows follow from groups of rows, so that a streaming table can be kept equal to it.
-    pub(crate) by_groups: bool,
-}
-
-impl Gathers {
-    const fn by_groups(clause: &'static str) -> Self {
-        Self { clause, by_groups: true }
-    }
-
-    const fn by_all(clause: &'static str) -> Self {
-        Self { clause, by_groups: false }
-    }
+/// What may be the name of a table before a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Qualified {
+    /// Bytes of the text.
+    pub(crate) range: Range<usize>,
+    pub(crate) parts: Vec<String>,
 }
 
 /// A field of `_metadata` that a query names.
@@ -173,10 +170,11 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
         metadata: Vec::new(),
         columns: BTreeSet::new(),
         around_stream: None,
-        outer: None,
+        unkept: None,
+        qualified: Vec::new(),
     };
     let _ = tree.visit(&mut gathering);
-    let Gathering { mut found, mut edits, metadata, around_stream, outer, .. } = gathering;
+    let Gathering { mut found, mut edits, metadata, around_stream, unkept, qualified, .. } = gathering;
     // What is taken out takes the blanks after it along.
     let text = cursor.rest().to_owned();
     for words in &plain.removed {
@@ -189,7 +187,7 @@ fn query(cursor: &Cursor, plain: Plain, of: &str, scope: &Scope, report: &mut Re
     edits.extend(plain.replaced.iter().map(|(words, text)| (cursor.bytes(words), text.clone())));
     edits.sort_by_key(|(range, _)| range.start);
     found.sort_by_key(|read: &Read| read.range.start);
-    let shape = Box::new(Shape { metadata, around_stream, outer, ..shape(&tree) });
+    let shape = Box::new(Shape { metadata, around_stream, unkept, qualified, ..shape(&tree) });
     let trail = cursor.tokens.trail(cursor.at, cursor.end);
     let changes = found.iter().filter(|read| read.streaming).find_map(|read| read.changes.as_ref()?.stream());
     let stream_read = changes.unwrap_or(plain.stream_read);
@@ -221,43 +219,12 @@ fn located(text: &str) -> (String, Option<(u64, u64)>) {
 }
 
 fn shape(tree: &Tree) -> Shape {
-    let Tree { with, body, order_by, limit_clause, fetch, .. } = tree;
-    let gathers = match (order_by.is_some(), limit_clause.is_some() || fetch.is_some()) {
-        (true, _) => Some(Gathers::by_all("ORDER BY")),
-        (_, true) => Some(Gathers::by_all("LIMIT")),
-        _ => None,
+    let gathers = Gathers::of_query(tree);
+    let everything = match &*tree.body {
+        SetExpr::Select(select) => gathers.is_none() && tree.with.is_none() && is_everything(select),
+        _ => false,
     };
-    match &**body {
-        SetExpr::Select(select) => {
-            let gathers = gathers.or_else(|| gathers_of(select));
-            let everything = gathers.is_none() && with.is_none() && is_everything(select);
-            Shape { everything, gathers, ..Shape::default() }
-        }
-        SetExpr::Query(inner) => Shape { gathers: gathers.or(shape(inner).gathers), ..Shape::default() },
-        SetExpr::SetOperation { op: SetOperator::Union, .. } => {
-            Shape { gathers: gathers.or(Some(Gathers::by_groups("UNION"))), ..Shape::default() }
-        }
-        SetExpr::SetOperation { op, .. } => {
-            let clause = if matches!(op, SetOperator::Intersect) { "INTERSECT" } else { "EXCEPT" };
-            Shape { gathers: Some(Gathers::by_all(clause)), ..Shape::default() }
-        }
-        _ => Shape { gathers: gathers.or(Some(Gathers::by_all("VALUES"))), ..Shape::default() },
-    }
-}
-
-fn gathers_of(select: &Select) -> Option<Gathers> {
-    let groups = match &select.group_by {
-        GroupByExpr::All(_) => true,
-        GroupByExpr::Expressions(by, with) => !by.is_empty() || !with.is_empty(),
-    };
-    match select {
-        Select { qualify: Some(_), .. } => Some(Gathers::by_all("QUALIFY")),
-        _ if groups => Some(Gathers::by_groups("GROUP BY")),
-        Select { having: Some(_), .. } => Some(Gathers::by_all("HAVING without GROUP BY")),
-        Select { distinct: Some(Distinct::Distinct), .. } => Some(Gathers::by_groups("DISTINCT")),
-        Select { distinct: Some(Distinct::On(_)), .. } => Some(Gathers::by_all("DISTINCT ON")),
-        _ => None,
-    }
+    Shape { everything, gathers, ..Shape::default() }
 }
 
 fn is_everything(select: &Select) -> bool {
@@ -279,14 +246,21 @@ fn is_everything(select: &Select) -> bool {
 #[derive(Clone)]
 struct Common {
     name: String,
-    /// Whether its rows are of a stream.
-    streams: bool,
+    /// What streams its rows are of.
+    streamed: Streamed,
 }
 
 /// The common table expression that a name stands for.
 fn common_of<'c>(common: &'c [Common], parts: &[&Ident]) -> Option<&'c Common> {
     let [name] = parts else { return None };
     common.iter().rev().find(|common| common.name.eq_ignore_ascii_case(&name.value))
+}
+
+/// Whether a function makes rows of its arguments, and reads nothing.
+fn unfolds(name: &[String]) -> bool {
+    let [name] = name else { return false };
+    let name = name.to_lowercase();
+    matches!(name.trim_end_matches("_outer"), "explode" | "posexplode" | "inline" | "json_tuple" | "stack")
 }
 
 /// What names of a query may stand for, while it is walked.
@@ -313,7 +287,8 @@ struct Gathering<'a> {
     /// Where names stand that are columns of the query as they are.
     columns: BTreeSet<usize>,
     around_stream: Option<Gathers>,
-    outer: Option<&'static str>,
+    unkept: Option<Unkept>,
+    qualified: Vec<Qualified>,
 }
 
 impl Gathering<'_> {
@@ -341,6 +316,9 @@ impl Gathering<'_> {
         let place = self.cursor.tokens.place(words.start);
         let texts: Vec<String> = parts.iter().map(|part| part.value.clone()).collect();
         if call {
+            if !streaming && unfolds(&texts) {
+                return;
+            }
             let Some(open) = self.cursor.closing(words.end) else { return };
             let arguments = self.cursor.within(words.end, open + 1);
             let call = Call::read(&texts.join("."), arguments, self.of, self.report);
@@ -377,45 +355,21 @@ impl Gathering<'_> {
         }
     }
 
+    /// Takes down what may be the name of a table, in two parts or three, before a column.
+    fn qualified(&mut self, parts: &[&Ident]) {
+        for count in [3, 2] {
+            if let Some(parts) = parts.get(..count)
+                && let Some(words) = self.words(parts)
+            {
+                let range = self.cursor.bytes(&words);
+                self.qualified.push(Qualified { range, parts: parts.iter().map(|part| part.value.clone()).collect() });
+            }
+        }
+    }
+
     /// The common table expressions that can be named in the query that is walked.
     fn common(&self) -> &[Common] {
         self.frames.last().map_or(&[], |frame| &frame.common)
-    }
-
-    /// Whether a part of the query names a stream, by itself or by a common table expression.
-    fn has_stream(&self, part: &impl Visit, common: &[Common]) -> bool {
-        struct Streams<'a, 'b>(&'a Gathering<'b>, &'a [Common]);
-        impl Visitor for Streams<'_, '_> {
-            type Break = ();
-
-            fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-                let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
-                let is_stream = self.0.words(&parts).is_some_and(|words| self.0.plain.streamed.contains(&words.start));
-                let streams = is_stream || common_of(self.1, &parts).is_some_and(|common| common.streams);
-                if streams { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            }
-        }
-        part.visit(&mut Streams(self, common)).is_break()
-    }
-
-    /// A join of two streams that keeps rows without their partner.
-    fn outer_join(&self, from: &TableWithJoins) -> Option<&'static str> {
-        let mut left = self.has_stream(&from.relation, self.common());
-        for join in &from.joins {
-            let right = self.has_stream(&join.relation, self.common());
-            let outer = match &join.join_operator {
-                JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => Some("LEFT JOIN"),
-                JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some("RIGHT JOIN"),
-                JoinOperator::FullOuter(_) => Some("FULL JOIN"),
-                JoinOperator::Anti(_) | JoinOperator::LeftAnti(_) | JoinOperator::RightAnti(_) => Some("ANTI JOIN"),
-                _ => None,
-            };
-            if left && right && outer.is_some() {
-                return outer;
-            }
-            left |= right;
-        }
-        None
     }
 
     /// `table_changes('t', from[, to])` is a read of the table that it names.
@@ -441,12 +395,12 @@ impl Visitor for Gathering<'_> {
         if let Some(with) = &query.with {
             for table in &with.cte_tables {
                 let name = table.alias.name.value.clone();
-                let streams = self.has_stream(&table.query, &common);
+                let streamed = self.streamed(&table.query, &common);
                 if with.recursive {
-                    common.push(Common { name: name.clone(), streams });
+                    common.push(Common { name: name.clone(), streamed });
                 }
                 self.tables.insert(std::ptr::from_ref(&*table.query), common.clone());
-                common.push(Common { name, streams });
+                common.push(Common { name, streamed });
             }
         }
         self.frames.push(Frame { common, gathers: shape(query).gathers });
@@ -459,11 +413,20 @@ impl Visitor for Gathering<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-        self.outer = self.outer.or_else(|| select.from.iter().find_map(|from| self.outer_join(from)));
+        if self.unkept.is_none() {
+            self.unkept = select.from.iter().find_map(|from| self.unkept_join(from));
+        }
         for item in &select.projection {
-            if let SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) = item {
-                let words = self.words(&parts.iter().collect::<Vec<_>>());
-                self.columns.extend(words.map(|words| words.start));
+            match item {
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                    let words = self.words(&parts.iter().collect::<Vec<_>>());
+                    self.columns.extend(words.map(|words| words.start));
+                }
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+                    self.qualified(&parts);
+                }
+                _ => {}
             }
         }
         ControlFlow::Continue(())
@@ -479,8 +442,14 @@ impl Visitor for Gathering<'_> {
     }
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        if self.unkept.is_none() {
+            self.unkept = self.unkept_condition(expression);
+        }
         let Expr::CompoundIdentifier(parts) = expression else { return ControlFlow::Continue(()) };
         let parts: Vec<&Ident> = parts.iter().collect();
+        if let Some((_, table)) = parts.split_last() {
+            self.qualified(table);
+        }
         let Some(words) = self.words(&parts) else { return ControlFlow::Continue(()) };
         if let [live, _, _, ..] = parts.as_slice()
             && live.quote_style.is_none()

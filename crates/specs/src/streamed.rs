@@ -7,7 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::table_name::TableName;
 
-/// A source that is read as a stream.
+/// A source that is read as a stream by a query which remembers rows: one that groups, or joins streams.
+///
+/// ```
+/// use std::time::Duration;
+/// use tributary_specs::{GoldSpec, StreamedTable};
+///
+/// let orders = StreamedTable::new("bronze.orders".parse()?).with_watermark("at", Duration::from_secs(600));
+/// let query = "SELECT store, count(*) AS orders FROM bronze.orders GROUP BY store";
+/// let spec = GoldSpec::new("silver.by_store".parse()?, query).with_stream(orders);
+/// assert_eq!(spec.streams[0].watermark.as_ref().map(|watermark| watermark.delay_millis), Some(600_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamedTable {
@@ -37,7 +48,7 @@ impl StreamedTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watermark {
-    /// The event time: a column of the source.
+    /// The event time: a column of the source that holds timestamps.
     pub column: String,
     /// In milliseconds.
     pub delay_millis: u64,

@@ -60,6 +60,7 @@ pub use tributary_lake::{Clock, CommitEntry, Difference, ManualClock, Stores, Sy
 pub use tributary_pipeline_sql::Origins;
 pub use tributary_specs::{
     Check, Column, ColumnSelection, CsvOptions, DataType, DatasetReport, Decode, Deletes, Encoding, Expectation, ExpectationAction,
-    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, Layer, MergePolicy, NullKeys, Place,
-    Places, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, TableName, TableSpec,
+    FileFormat, FileSource, GoldSpec, GrowthPolicy, IgnoreNullUpdates, KafkaSource, KafkaStart, LateRows, Layer, MergePolicy, NullKeys,
+    Place, Places, Refresh, ReplicaIdentity, ReportedError, SchemaPolicy, SilverSpec, Source, SourceFeed, Status, StreamedTable, TableName,
+    TableSpec, Watermark,
 };

@@ -47,6 +47,7 @@ pub(crate) const TABLE: SystemTable = SystemTable {
         ("quarantined", "string"),
         ("expectations", "string"),
         ("notes", "string"),
+        ("rows_late", "bigint"),
     ],
 };
 
@@ -108,6 +109,7 @@ fn row(report: &RunReport, dataset: &DatasetReport, catalogue: &str, peak_memory
         "quarantined": text(json!(dataset.quarantined)),
         "expectations": text(json!(dataset.expectations)),
         "notes": text(json!(dataset.notes)),
+        "rows_late": dataset.rows_late,
     }))
 }
 

@@ -22,19 +22,24 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::arrow::compute::concat_batches;
-use tributary_lake::datafusion::common::{DFSchema, JoinType};
+use tributary_lake::arrow::datatypes::{DataType, TimeUnit};
+use tributary_lake::datafusion::common::{DFSchema, JoinType, ScalarValue};
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
-use tributary_lake::datafusion::logical_expr::{Distinct, Expr, Filter, Join, LogicalPlan, Projection, SubqueryAlias, TableScan, Union};
+use tributary_lake::datafusion::logical_expr::{
+    Distinct, Expr, ExprSchemable, Filter, Join, LogicalPlan, Projection, SubqueryAlias, TableScan, Union, lit,
+};
 use tributary_lake::datafusion::physical_plan::execute_stream;
 use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{Keys, Lake};
 
+use super::bounded::joined;
 use super::naming::can_name_rows;
 use super::rows::{Changed, Gathered, column, count, gather, named, plan_of, untold};
 use super::shape::{Conditions, Moved, referenced, shape_of, told_conditions};
 use super::{Stop, too_much};
 use crate::scanned::Scanned;
+use crate::waits::{Linear, Passed, linear};
 
 /// Finds changed rows of plans.
 pub(crate) struct Changes<'a> {
@@ -124,14 +129,49 @@ impl Changes<'_> {
     }
 
     async fn of_filter(&self, filter: &Filter) -> Result<Option<LogicalPlan>, Stop> {
-        let Some(mut changed) = self.of(&filter.input).await? else { return Ok(None) };
+        if let Some(join) = joined(filter) {
+            return self.of(&LogicalPlan::Join(join)).await;
+        }
+        let passed = self.passed(filter).await?;
+        let changed = match self.of(&filter.input).await? {
+            Some(changed) => self.filtered(filter, changed)?,
+            None => return self.kept(filter.input.schema(), &passed),
+        };
+        if passed.is_empty() {
+            return Ok(Some(changed));
+        }
+        let rows = [self.collect(changed).await?, passed].concat();
+        self.kept(filter.input.schema(), &rows)
+    }
+
+    fn filtered(&self, filter: &Filter, mut changed: LogicalPlan) -> Result<LogicalPlan, Stop> {
         let shape = shape_of(&filter.input, &self.moved).map_err(Stop::Full)?;
         for condition in split_conjunction(&filter.predicate) {
             if referenced(condition, filter.input.schema()).map_err(Stop::Full)?.is_subset(&shape.told) {
                 changed = LogicalPlan::Filter(Filter::try_new(condition.clone(), Arc::new(changed))?);
             }
         }
-        Ok(Some(changed))
+        Ok(changed)
+    }
+
+    /// Rows of the sides of a join that its filter lets pass alone, or no more, because the watermark moved: the other columns null.
+    async fn passed(&self, filter: &Filter) -> Result<Vec<RecordBatch>, Stop> {
+        let mut rows = Vec::new();
+        for Passed { time, boundary } in Passed::all_in(&filter.predicate) {
+            let Some((first, behind)) = boundary.went_over() else { continue };
+            let LogicalPlan::Join(join) = filter.input.as_ref() else {
+                return Err(Stop::Full("what waits for the watermark is not told by itself".to_owned()));
+            };
+            let (left, right) = (join.left.schema(), join.right.schema());
+            let is_left = time.column_refs().into_iter().all(|column| left.has_column(column));
+            let (side, at) = if is_left { (&join.left, 0) } else { (&join.right, left.fields().len()) };
+            let places: Vec<usize> = (0..if is_left { left } else { right }.fields().len()).collect();
+            let within = times_within(&time, side.schema(), first, behind)?;
+            let of_side = LogicalPlan::Filter(Filter::try_new(within, Arc::clone(side))?);
+            let of_side = self.collect(of_side).await?;
+            rows.extend(self.alone(join.schema.as_ref(), at, side.schema(), &of_side, &places).await?);
+        }
+        Ok(rows)
     }
 
     async fn of_union(&self, plan: &LogicalPlan, union: &Union) -> Result<Option<LogicalPlan>, Stop> {
@@ -283,7 +323,7 @@ impl Changes<'_> {
                 narrowed = LogicalPlan::Filter(Filter::try_new(keys.condition(std::slice::from_ref(own))?, Arc::new(narrowed))?);
             }
         }
-        Ok(narrowed)
+        self.near(narrowed, changed, conditions).await
     }
 
     /// The different values of expressions over changed rows.
@@ -307,6 +347,29 @@ pub(super) fn of_scan(scan: &TableScan, schema: &DFSchema, rows: &[RecordBatch])
         None => rows.to_vec(),
     };
     Ok(Some(plan_of(schema, &projected)?))
+}
+
+/// Whether a time is at least the first and before the other, both in microseconds.
+fn times_within(time: &Expr, schema: &DFSchema, first: i64, behind: i64) -> Result<Expr, Stop> {
+    // of a column and a span the column is compared, which tells files by their statistics
+    let (time, by) = match linear(time, schema) {
+        Some(Linear { column, behind }) => (Expr::Column(column), behind),
+        None => (time.clone(), 0),
+    };
+    let data_type = time.get_type(schema)?;
+    let bound = |micros: i64| {
+        let micros = ScalarValue::TimestampMicrosecond(Some(micros.saturating_sub(by)), None);
+        micros.cast_to(&DataType::Timestamp(TimeUnit::Microsecond, zone(&data_type))).map(lit)
+    };
+    let before = time.clone().lt(bound(behind)?);
+    Ok(if first == i64::MIN { before } else { time.gt_eq(bound(first)?).and(before) })
+}
+
+fn zone(data_type: &DataType) -> Option<Arc<str>> {
+    match data_type {
+        DataType::Timestamp(_, zone) => zone.clone(),
+        _ => None,
+    }
 }
 
 /// Which sides of a join have rows of their own in its result.

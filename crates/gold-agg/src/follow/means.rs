@@ -1,10 +1,12 @@
 //! How it is told which rows of a view differ, and what they are to be. Pure.
 
+use tributary_lake::datafusion::common::tree_node::TreeNode;
 use tributary_lake::datafusion::logical_expr::LogicalPlan;
 
 use super::naming::naming_columns;
 use super::shape::{Moved, Reason};
 use super::signed::{Signed, signed_of};
+use crate::waits;
 
 /// What a view is brought up to date by, in reports: the deltas of its groups' totals.
 pub(super) const SIGNED_DELTAS: &str = "signed deltas";
@@ -25,7 +27,10 @@ impl Means {
     /// # Errors
     /// Why there is none.
     pub fn of(query: &LogicalPlan, moved: &Moved<'_>) -> Result<Self, Reason> {
-        match (signed_of(query, moved), naming_columns(query, moved)) {
+        let passes = query.exists(|node| Ok(waits::moves(node))).unwrap_or(true);
+        let signed =
+            if passes { Err("rows of streams that wait for their watermark come alone".to_owned()) } else { signed_of(query, moved) };
+        match (signed, naming_columns(query, moved)) {
             (Err(_), Err(why)) => Err(why),
             (signed, naming) => Ok(Self { signed, naming }),
         }

@@ -19,6 +19,7 @@
 //! - No state is kept beside the view: any columns that are told may name its rows, in each run others.
 
 mod audit;
+mod bounded;
 mod changed;
 mod feed;
 mod means;

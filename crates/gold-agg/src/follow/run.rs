@@ -13,6 +13,7 @@ use tributary_lake::datafusion::prelude::DataFrame;
 use tributary_lake::{ChangeFile, Found, KeyProbe, KeySearch, Keys, Lake, Table, TakenOut, Taker, WriterOptions};
 use tributary_specs::GoldSpec;
 
+use super::bounded::{self, Spans};
 use super::changed::Changes;
 use super::means::{Means, changed_groups, deltas};
 use super::naming::most_telling;
@@ -23,6 +24,7 @@ use super::signed::Signed;
 use super::{Stop, feed, named, normal, not_null, too_much};
 use crate::plan::{self, InputState};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
+use crate::reached::Held;
 use crate::rules::{self, Tally};
 use crate::scanned::Scanned;
 use crate::{Error, Options, target};
@@ -80,6 +82,8 @@ pub(crate) struct Followed {
     pub changes_read: BTreeMap<usize, u64>,
     /// What else was read of the inputs.
     pub scanned: Scanned,
+    /// How far the event times of its streams reach, where rows of it wait for their watermark.
+    pub held: Held,
 }
 
 impl Follower<'_> {
@@ -101,7 +105,7 @@ impl Follower<'_> {
         let (means, not_null) = means(&query, self.inputs, &moved, self.states).await?;
         let means = means.map_err(Stop::Full)?;
 
-        let mut followed = Followed::default();
+        let mut followed = Followed { held: rows.held, ..Followed::default() };
         let mut of_inputs = BTreeMap::new();
         let (named, mut repeats) = (named::columns(&query), None);
         for at in &moved {
@@ -154,10 +158,15 @@ impl Follower<'_> {
         let candidates = naming.map_err(Stop::Full)?;
         (followed.rows_in, followed.rows_out, followed.tally, followed.deltas) = (0, 0, Tally::default(), None);
         followed.means = changed_groups(&why);
-        let Some(naming) = self.naming_values(changes, query, &candidates).await? else { return Ok(None) };
-        let new = self.new_rows(changes, query, &naming, followed).await?;
+        let Some((naming, spans)) = self.naming_values(changes, query, &candidates).await? else { return Ok(None) };
+        let wanted = match bounded::condition(query.schema(), &spans) {
+            Some(within) => LogicalPlan::Filter(Filter::try_new(within, Arc::new(bounded::bounded(query.clone(), &spans)?))?),
+            None => query.clone(),
+        };
+        let new = self.new_rows(changes, &wanted, &naming, followed).await?;
         let probe: Arc<dyn KeyProbe> = Arc::new(naming.keys.clone());
-        let old = self.found(search, &probe).await?;
+        let spans: Vec<_> = spans.into_iter().map(|(place, span)| (query.schema().field(place).name().clone(), span)).collect();
+        let old = bounded::found_within(self.found(search, &probe).await?, &spans)?;
         Ok(Some(Replaced { names: naming.keys.set().names().to_vec(), old, new }))
     }
 
@@ -169,8 +178,14 @@ impl Follower<'_> {
         self.lake.options().memory_limit / MEMORY_PART
     }
 
-    /// The values of naming columns that rows of the view which may differ have; none when none may.
-    async fn naming_values(&self, changes: &Changes<'_>, query: &LogicalPlan, candidates: &[usize]) -> Result<Option<Naming>, Stop> {
+    /// The values of naming columns that rows of the view which may differ have, and between which times these rows lie; none when none
+    /// may.
+    async fn naming_values(
+        &self,
+        changes: &Changes<'_>,
+        query: &LogicalPlan,
+        candidates: &[usize],
+    ) -> Result<Option<(Naming, Spans)>, Stop> {
         let Some(changed) = changes.of(query).await? else { return Ok(None) };
         let schema = query.schema();
         let pairs: Vec<_> = candidates.iter().map(|place| (column(schema, *place), schema.field(*place).name().clone())).collect();
@@ -181,7 +196,11 @@ impl Follower<'_> {
         let chosen = most_telling(all.values())?;
         let names: Vec<String> = chosen.iter().map(|at| pairs[*at].1.clone()).collect();
         let keys = Keys::new(names, chosen.iter().map(|at| ArrayRef::clone(&all.values()[*at])).collect())?;
-        Ok(Some(Naming { keys, places: chosen.iter().map(|at| candidates[*at]).collect() }))
+        let mut spans = Spans::new();
+        for (place, values) in candidates.iter().zip(all.values()) {
+            spans.extend(bounded::span_of(values)?.map(|span| (*place, span)));
+        }
+        Ok(Some((Naming { keys, places: chosen.iter().map(|at| candidates[*at]).collect() }, spans)))
     }
 
     /// The rows of the query with these values that the rules keep.

@@ -11,15 +11,13 @@ mod certainty;
 mod join;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use tributary_lake::datafusion::catalog::TableProvider;
 use tributary_lake::datafusion::common::DFSchema;
 use tributary_lake::datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use tributary_lake::datafusion::datasource::source_as_provider;
 use tributary_lake::datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, TableScan, Union, Window};
 
-use crate::query::Input;
+use crate::query::{Input, input_of};
+use crate::waits;
 
 use certainty::Certainty;
 pub(crate) use join::{Conditions, told_conditions};
@@ -52,25 +50,21 @@ pub(crate) struct Moved<'a> {
 impl Moved<'_> {
     /// The input that a scan reads.
     pub fn input_of(&self, scan: &TableScan) -> Option<usize> {
-        let provider = source_as_provider(&scan.source).ok()?;
-        self.inputs.iter().position(|input| same_provider(&provider, input))
+        input_of(self.inputs, scan)
     }
 
-    /// Whether any row that a plan reads changed.
+    /// Whether any row that a plan reads changed, or it has other rows of the same ones since a watermark moved.
     pub fn moves(&self, plan: &LogicalPlan) -> bool {
         let mut moves = false;
         let walked = plan.apply(|node| {
             if let LogicalPlan::TableScan(scan) = node {
                 moves |= self.input_of(scan).is_none_or(|input| self.moved.contains(&input));
             }
+            moves |= waits::moves(node);
             Ok(if moves { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         });
         moves || walked.is_err()
     }
-}
-
-fn same_provider(provider: &Arc<dyn TableProvider>, input: &Input) -> bool {
-    Arc::as_ptr(provider).cast::<()>() == Arc::as_ptr(input.provider()).cast::<()>()
 }
 
 /// The shape of a plan, normalised as [`super::normal`] does it.

@@ -6,9 +6,11 @@ use tributary_lake::{Commit, Operation, Reads, Table, TakenOut};
 use tributary_specs::{DatasetReport, InputRead};
 
 use super::{Ended, Run};
+use crate::definition::{DOMAIN, Definition};
 use crate::follow::{Followed, Follower};
 use crate::plan::InputState;
 use crate::query::Input;
+use crate::reached::Late;
 use crate::{Error, Result};
 
 /// How following ended.
@@ -25,6 +27,8 @@ impl Run<'_> {
         view: &Table,
         inputs: &[Input],
         states: &[InputState],
+        made: Option<&Definition>,
+        late: &Late,
         report: &mut DatasetReport,
     ) -> Result<Following> {
         let follower = Follower { lake: self.lake, spec: self.spec, options: self.options, view, inputs, states };
@@ -34,7 +38,13 @@ impl Run<'_> {
             Some(Err(stop)) => return stop.reason(&self.spec.table).map(Following::Full),
         };
         let reads = self.reads(inputs, states, &followed.changes_read, &followed.scanned).await?;
-        self.commit_followed(view, followed, states, reads, report).await.map(Following::Ended)
+        let reached = made.map(|made| Definition { held: followed.held.clone(), brought: late.brought.clone(), ..made.clone() });
+        let domains = reached.filter(|reached| Some(reached) != made).map(|reached| (DOMAIN.to_owned(), Some(reached.to_text())));
+        let ended = self.commit_followed(view, followed, states, domains.into_iter().collect(), reads, report).await?;
+        if let Ended::Committed = ended {
+            late.tell(report);
+        }
+        Ok(Following::Ended(ended))
     }
 
     async fn commit_followed(
@@ -42,6 +52,7 @@ impl Run<'_> {
         view: &Table,
         followed: Followed,
         states: &[InputState],
+        domains: BTreeMap<String, Option<String>>,
         reads: Vec<InputRead>,
         report: &mut DatasetReport,
     ) -> Result<Ended> {
@@ -57,6 +68,7 @@ impl Run<'_> {
             marks,
             changes,
             progress: self.progress(states),
+            domains,
             reads: Reads::WholeTable,
             metrics: BTreeMap::from([
                 ("numTargetRowsInserted".to_owned(), inserted.to_string()),

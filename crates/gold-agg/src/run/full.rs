@@ -17,6 +17,7 @@ use crate::follow::means_of;
 use crate::plan::InputState;
 use crate::quarantine::{Quarantine, Stamp};
 use crate::query::{Input, Joins, Rows, own_names, plan_rows};
+use crate::reached::Late;
 use crate::rules::{self, Tally};
 use crate::scanned::Scanned;
 use crate::target::{self, Target};
@@ -44,6 +45,7 @@ impl Run<'_> {
         there: Option<Table>,
         inputs: &[Input],
         states: &[InputState],
+        late: &Late,
         report: &mut DatasetReport,
     ) -> Result<Ended> {
         let mut joins = Joins::Hash;
@@ -53,12 +55,20 @@ impl Run<'_> {
             let follows = self.follows(&rows, inputs).await?;
             target::check_columns(self.spec, &rows.columns)?;
             let target = target::prepare(self.lake, self.spec, there.clone(), &rows.columns, follows, self.options.full_refresh).await?;
-            let asks_for_time = rows.asks_for_time;
+            let definition = Definition {
+                held: rows.held.clone(),
+                brought: late.brought.clone(),
+                ..Definition::of(self.spec, &self.options.called, rows.asks_for_time)
+            };
             let mut quarantine = Quarantine::open(self.lake, self.spec, rows.columns.clone(), self.stamp(states)).await?;
             match self.write(rows, inputs, &target, &mut quarantine, joins).await {
                 Ok(Made::Rows(written)) => {
                     report.inputs = self.reads(inputs, states, &BTreeMap::new(), &written.scanned).await?;
-                    return self.commit(*written, target, quarantine, asks_for_time, states, report).await;
+                    let ended = self.commit(*written, target, quarantine, definition, states, report).await?;
+                    if let Ended::Committed = ended {
+                        late.tell(report);
+                    }
+                    return Ok(ended);
                 }
                 Ok(Made::NeedsSpilling) => {
                     tracing::warn!(view = %self.spec.table, "a hash join did not fit in memory, planning with sort-merge joins");
@@ -157,7 +167,7 @@ impl Run<'_> {
         written: Written,
         target: Target,
         mut quarantine: Quarantine<'_>,
-        asks_for_time: bool,
+        definition: Definition,
         states: &[InputState],
         report: &mut DatasetReport,
     ) -> Result<Ended> {
@@ -179,7 +189,6 @@ impl Run<'_> {
         let removes = target.table.files().await.map_err(Error::lake("reading", &self.spec.table))?;
         let rows_deleted = removes.iter().filter_map(DataFile::live_rows).sum();
         let rows_out = adds.iter().map(|file| file.rows).sum();
-        let definition = Definition::of(self.spec, &self.options.called, asks_for_time);
         let commit = Commit {
             operation: Operation::Overwrite,
             adds,

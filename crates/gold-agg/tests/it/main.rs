@@ -15,4 +15,6 @@ mod refresh;
 mod rules;
 mod stream_cases;
 mod stream_law;
+mod stream_questions;
+mod stream_reads;
 mod world;

@@ -1,30 +1,29 @@
 //! Streaming tables that remember rows equal what an oracle in memory makes of the rows that came, for random streams in random commits
-//! and cuts, runs that are killed anywhere, and a table that is made of everything at once.
+//! and cuts, runs that are killed anywhere, rows that are deleted, and a table that is made of everything at once.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tributary_specs::{Column, DatasetReport, GoldSpec, StreamedTable};
-use tributary_testkit::{FaultyStore, Frame, FrameDiff, Law, Mode, Tried, Value};
+use tributary_lake::KeySearch;
+use tributary_lake::arrow::array::AsArray;
+use tributary_lake::arrow::datatypes::Int64Type;
+use tributary_specs::{DatasetReport, GoldSpec, StreamedTable};
+use tributary_testkit::{FaultyStore, Frame, FrameDiff, Law, Mode, Tried};
 
+use crate::stream_questions::{DELAY, LEFT, QUESTIONS, Question, RIGHT, Row, columns, frame};
 use crate::world::{World, memory, name};
-
-const MINUTE: i64 = 60_000_000;
-const LEFT: &str = "bronze.shown";
-const RIGHT: &str = "bronze.clicked";
-
-/// A row of a stream: its number, its key and its time in minutes.
-type Row = (i64, Option<i64>, Option<i64>);
 
 /// What happens, one after the other.
 #[derive(Debug, Clone)]
 enum Step {
     /// A commit of a stream: of each row its key and its time.
     Append { right: bool, rows: Vec<(Option<u8>, Option<u8>)> },
+    /// A commit that takes a row out of a stream.
+    Delete { right: bool, row: usize },
     /// A run.
     Run,
     /// A run that is killed at its n-th mutating call.
@@ -34,138 +33,13 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let row = (proptest::option::weighted(0.9, 0..3_u8), proptest::option::weighted(0.9, 0..40_u8));
     let append = (any::<bool>(), vec(row, 1..4)).prop_map(|(right, rows)| Step::Append { right, rows });
+    let delete = (any::<bool>(), 0..8_usize).prop_map(|(right, row)| Step::Delete { right, row });
     let killed = (1..5_u64, 0..Mode::ALL.len()).prop_map(|(at, mode)| Step::Killed { at, mode });
-    vec(prop_oneof![5 => append, 2 => Just(Step::Run), 2 => killed], 2..14)
-}
-
-/// A streaming table and what it must hold.
-struct Question {
-    query: &'static str,
-    expected: fn(&[Row], &[Row]) -> Vec<Vec<Value>>,
-    columns: &'static [(&'static str, &'static str)],
-}
-
-fn number(value: Option<i64>) -> Value {
-    value.map_or(Value::Null, |value| Value::Int(value.into()))
-}
-
-fn at(minute: i64) -> Value {
-    Value::Int(i128::from(minute * MINUTE))
-}
-
-fn joined(left: &[Row], right: &[Row]) -> Vec<Vec<Value>> {
-    let mut out = Vec::new();
-    for (a, key, shown) in left {
-        for (b, other, clicked) in right {
-            let within = shown.zip(*clicked).is_some_and(|(shown, clicked)| (shown..=shown + 5).contains(&clicked));
-            if key.is_some() && key == other && within {
-                out.push(vec![number(Some(*a)), number(Some(*b)), number(*key), at(shown.unwrap_or_default())]);
-            }
-        }
-    }
-    out
-}
-
-fn by_key(left: &[Row], _: &[Row]) -> Vec<Vec<Value>> {
-    let mut groups: BTreeMap<Option<i64>, (i64, Option<i64>)> = BTreeMap::new();
-    for (_, key, minute) in left {
-        let group = groups.entry(*key).or_default();
-        group.0 += 1;
-        group.1 = group.1.max(*minute);
-    }
-    groups.into_iter().map(|(key, (rows, last))| vec![number(key), number(Some(rows)), last.map_or(Value::Null, at)]).collect()
-}
-
-fn distinct(left: &[Row], right: &[Row]) -> Vec<Vec<Value>> {
-    let keys: std::collections::BTreeSet<Option<i64>> = left.iter().chain(right).map(|(_, key, _)| *key).collect();
-    keys.into_iter().map(|key| vec![number(key)]).collect()
-}
-
-/// Rows by key and window, of these lengths in minutes: how many there are in each.
-fn windows(rows: &[Row], length: i64, slide: i64) -> Vec<Vec<Value>> {
-    let mut groups: BTreeMap<(Option<i64>, i64), i64> = BTreeMap::new();
-    for (_, key, minute) in rows {
-        let Some(minute) = minute else { continue };
-        for start in (-length..=*minute).filter(|start| start % slide == 0 && start + length > *minute) {
-            *groups.entry((*key, start)).or_default() += 1;
-        }
-    }
-    groups.into_iter().map(|((key, start), rows)| vec![number(key), at(start), at(start + length), number(Some(rows))]).collect()
-}
-
-fn tumbling(left: &[Row], _: &[Row]) -> Vec<Vec<Value>> {
-    windows(left, 5, 5)
-}
-
-fn hopping(left: &[Row], _: &[Row]) -> Vec<Vec<Value>> {
-    windows(left, 7, 5)
-}
-
-fn sessions(left: &[Row], _: &[Row]) -> Vec<Vec<Value>> {
-    let mut by_key: BTreeMap<Option<i64>, Vec<i64>> = BTreeMap::new();
-    left.iter()
-        .filter_map(|(_, key, minute)| Some((key, (*minute)?)))
-        .for_each(|(key, minute)| by_key.entry(*key).or_default().push(minute));
-    let mut out = Vec::new();
-    for (key, mut minutes) in by_key {
-        minutes.sort_unstable();
-        for session in minutes.chunk_by(|before, after| after - before <= 4) {
-            let (first, last) = (session[0], session[session.len() - 1]);
-            out.push(vec![number(key), at(first), at(last + 4), number(Some(session.len() as i64))]);
-        }
-    }
-    out
-}
-
-const WINDOWED: &[(&str, &str)] = &[("k", "long"), ("since", "timestamp"), ("until", "timestamp"), ("n", "long")];
-
-const QUESTIONS: &[Question] = &[
-    Question {
-        query: "SELECT a.id AS shown, b.id AS clicked, a.k, a.at FROM bronze.shown a JOIN bronze.clicked b \
-                ON a.k = b.k AND b.at BETWEEN a.at AND a.at + INTERVAL 5 MINUTES",
-        expected: joined,
-        columns: &[("shown", "long"), ("clicked", "long"), ("k", "long"), ("at", "timestamp")],
-    },
-    Question {
-        query: "SELECT k, count(*) AS n, max(at) AS last FROM bronze.shown GROUP BY k",
-        expected: by_key,
-        columns: &[("k", "long"), ("n", "long"), ("last", "timestamp")],
-    },
-    Question {
-        query: "SELECT DISTINCT k FROM (SELECT k FROM bronze.shown UNION ALL SELECT k FROM bronze.clicked) AS both",
-        expected: distinct,
-        columns: &[("k", "long")],
-    },
-    Question {
-        query: "SELECT k, window.start AS since, window.end AS until, count(*) AS n FROM bronze.shown GROUP BY k, window(at, '5 minutes')",
-        expected: tumbling,
-        columns: WINDOWED,
-    },
-    Question {
-        query: "SELECT k, window(at, '7 minutes', '5 minutes').start AS since, window.end AS until, count(*) AS n FROM bronze.shown \
-                GROUP BY k, window(at, '7 minutes', '5 minutes')",
-        expected: hopping,
-        columns: WINDOWED,
-    },
-    Question {
-        query: "SELECT k, session_window.start AS since, session_window.end AS until, count(*) AS n FROM bronze.shown \
-                GROUP BY session_window(at, '4 minutes'), k",
-        expected: sessions,
-        columns: WINDOWED,
-    },
-];
-
-fn columns(of: &[(&str, &str)]) -> Vec<Column> {
-    of.iter().map(|(name, data_type)| Column::new(*name, data_type.parse().unwrap())).collect()
-}
-
-fn frame(rows: &[Row]) -> Frame {
-    let of_row = |(id, key, minute): &Row| vec![number(Some(*id)), number(*key), minute.map_or(Value::Null, at)];
-    Frame::of(&columns(&[("id", "long"), ("k", "long"), ("at", "timestamp")]), &rows.iter().map(of_row).collect::<Vec<_>>())
+    vec(prop_oneof![6 => append, 1 => delete, 5 => Just(Step::Run), 2 => killed], 3..14)
 }
 
 fn table(prefix: &str, number: usize, question: &Question) -> GoldSpec {
-    let wait = |name: &str| StreamedTable::new(self::name(name)).with_watermark("at", Duration::from_secs(600));
+    let wait = |name: &str| StreamedTable::new(self::name(name)).with_watermark("at", Duration::from_secs(60 * DELAY as u64));
     let spec = GoldSpec::new(name(&format!("silver.{prefix}_{number}")), question.query);
     [LEFT, RIGHT].iter().filter(|table| question.query.contains(*table)).fold(spec, |spec, table| spec.with_stream(wait(table)))
 }
@@ -174,86 +48,201 @@ async fn run(world: &World, spec: &GoldSpec) -> Result<DatasetReport, tributary_
     tributary_gold_agg::run(&world.lake, spec, &tributary_gold_agg::Options::default()).await
 }
 
-async fn ensure_holds(world: &World, spec: &GoldSpec, question: &Question, streams: &[Vec<Row>; 2]) -> Result<()> {
-    let expected = Frame::of(&columns(question.columns), &(question.expected)(&streams[0], &streams[1]));
+async fn ensure_holds(world: &World, spec: &GoldSpec, question: &Question, streams: &[Stream; 2]) -> Result<()> {
+    let expected = Frame::of(&columns(question.columns), &(question.expected)(&streams[0].rows, &streams[1].rows));
     let difference = FrameDiff::between(world.rows(&spec.table.to_string()).await?, expected).compute();
     anyhow::ensure!(difference.is_none(), "{}\n{difference}", question.query);
     Ok(())
 }
 
-/// `ahead`, a control: the position of the first stream runs ahead of the rows.
-async fn play(steps: &[Step], ahead: bool, tried: &mut Tried) -> Result<()> {
-    let store = memory();
-    let world = World::over(Arc::clone(&store));
-    let mut streams: [Vec<Row>; 2] = [Vec::new(), Vec::new()];
-    for name in [LEFT, RIGHT] {
-        world.append(name, &frame(&[])).await?;
+/// Takes a row out of a stream.
+async fn delete(world: &World, name: &str, id: i64) -> Result<u64> {
+    let table = world.table(name).await?;
+    let search = KeySearch::new(&table, table.files().await?);
+    let found = search.all(0..search.files().len()).await?.rows;
+    let ids = found.column_by_name("id").context("rows have numbers")?.as_primitive::<Int64Type>();
+    let place = ids.values().iter().position(|other| *other == id).context("the row is there")?;
+    world.change(name, &BTreeSet::from([place]), &frame(&[]), false).await
+}
+
+/// A stream as the oracle knows it.
+#[derive(Default)]
+struct Stream {
+    next: i64,
+    rows: Vec<Row>,
+    /// The greatest minute that the commits so far brought.
+    brought: Option<i64>,
+    late: u64,
+}
+
+impl Stream {
+    fn append(&mut self, rows: &[(Option<u8>, Option<u8>)]) -> Vec<Row> {
+        let of_row = |(number, (key, minute)): (i64, &(Option<u8>, Option<u8>))| (number, key.map(i64::from), minute.map(i64::from));
+        let new: Vec<Row> = (self.next..).zip(rows).map(of_row).collect();
+        self.next += new.len() as i64;
+        let minutes = || new.iter().filter_map(|(_, _, minute)| *minute);
+        let watermark = self.brought.map(|brought| brought - DELAY);
+        self.late += minutes().filter(|minute| watermark.is_some_and(|watermark| *minute < watermark)).count() as u64;
+        self.brought = self.brought.max(minutes().max());
+        self.rows.extend(&new);
+        new
     }
-    let mut kills = 0;
-    for step in steps.iter().chain([&Step::Run]) {
-        match step {
-            Step::Append { right, rows } => {
-                let stream = &mut streams[usize::from(*right)];
-                let first = stream.len();
-                let row = |(number, (key, minute)): (usize, &(Option<u8>, Option<u8>))| {
-                    ((first + number) as i64, key.map(i64::from), minute.map(i64::from))
-                };
-                stream.extend(rows.iter().enumerate().map(row));
-                let name = if *right { RIGHT } else { LEFT };
-                let version = world.append(name, &frame(&stream[first..])).await?;
-                for (number, question) in QUESTIONS.iter().enumerate().filter(|_| ahead) {
-                    world.pass_over(&table("cut", number, question).table, name, version).await?;
+}
+
+/// What a control breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    Nothing,
+    /// The position of a stream runs ahead of the rows.
+    Position,
+    /// The watermark that the table records runs ahead of the rows that waited for it.
+    Watermark,
+}
+
+/// One case: the questions that are asked, and what is broken.
+struct Play<'a> {
+    asked: Vec<(usize, &'a Question)>,
+    broken: Broken,
+}
+
+impl<'a> Play<'a> {
+    fn of(names: &[&str], broken: Broken) -> Self {
+        let asked = QUESTIONS.iter().enumerate().filter(|(_, question)| names.is_empty() || names.contains(&question.name));
+        Self { asked: asked.collect(), broken }
+    }
+
+    async fn play(&self, steps: &[Step], tried: &mut Tried) -> Result<()> {
+        let store = memory();
+        let world = World::over(Arc::clone(&store));
+        let mut streams = [Stream::default(), Stream::default()];
+        for name in [LEFT, RIGHT] {
+            world.append(name, &frame(&[])).await?;
+        }
+        let (mut kills, mut counted) = (0, vec![0; QUESTIONS.len()]);
+        for step in steps.iter().chain([&Step::Run]) {
+            match step {
+                Step::Append { right, rows } => {
+                    let stream = &mut streams[usize::from(*right)];
+                    let name = if *right { RIGHT } else { LEFT };
+                    let version = world.append(name, &frame(&stream.append(rows))).await?;
+                    self.pass_over(&world, name, version).await?;
+                    tried.add("rows", rows.len());
                 }
-                tried.add("rows", rows.len());
-            }
-            Step::Killed { at, mode } => {
-                for (number, question) in QUESTIONS.iter().enumerate() {
-                    let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
-                    faulty.kill_at(*at, Mode::ALL[*mode]);
-                    let killed = World::over(Arc::clone(&faulty) as _);
-                    let _ = run(&killed, &table("cut", number, question)).await;
-                    kills += usize::from(faulty.killed());
+                Step::Delete { right, row } => {
+                    let stream = &mut streams[usize::from(*right)];
+                    if stream.rows.is_empty() {
+                        continue;
+                    }
+                    let (id, ..) = stream.rows.remove(row % stream.rows.len());
+                    delete(&world, if *right { RIGHT } else { LEFT }, id).await?;
+                    tried.add("deletes", 1);
                 }
-            }
-            Step::Run => {
-                // what a killed process had in memory is gone
-                let world = World::over(Arc::clone(&store));
-                for (number, question) in QUESTIONS.iter().enumerate() {
-                    let spec = table("cut", number, question);
-                    let report = run(&world, &spec).await?;
-                    tried.add("runs", 1);
-                    tried.add("incremental runs", usize::from(report.mode == "incremental"));
-                    ensure_holds(&world, &spec, question, &streams).await?;
+                Step::Killed { at, mode } => {
+                    for (number, question) in &self.asked {
+                        let faulty = Arc::new(FaultyStore::new(Arc::clone(&store)));
+                        faulty.kill_at(*at, Mode::ALL[*mode]);
+                        let killed = World::over(Arc::clone(&faulty) as _);
+                        // it may be through before that call
+                        if let Ok(report) = run(&killed, &table("cut", *number, question)).await {
+                            counted[*number] += report.rows_late;
+                        }
+                        kills += usize::from(faulty.killed());
+                    }
+                }
+                Step::Run => {
+                    // what a killed process had in memory is gone
+                    let world = World::over(Arc::clone(&store));
+                    for (number, question) in &self.asked {
+                        let spec = table("cut", *number, question);
+                        if self.broken == Broken::Watermark {
+                            world.pass_watermark(&spec.table, &[LEFT, RIGHT]).await?;
+                        }
+                        let report = run(&world, &spec).await?;
+                        counted[*number] += report.rows_late;
+                        tried.add(question.name, usize::from(report.mode == "incremental"));
+                        ensure_holds(&world, &spec, question, &streams).await?;
+                    }
                 }
             }
         }
+        tried.add("kills", kills);
+        self.whole(&world, &streams, (kills == 0).then_some(counted), tried).await
     }
-    tried.add("kills", kills);
-    for (number, question) in QUESTIONS.iter().enumerate() {
-        let spec = table("whole", number, question);
-        run(&world, &spec).await?;
-        ensure_holds(&world, &spec, question, &streams).await?;
+
+    /// Everything at once; `counted`: late rows that runs counted, where none of their reports is lost.
+    async fn whole(&self, world: &World, streams: &[Stream; 2], counted: Option<Vec<u64>>, tried: &mut Tried) -> Result<()> {
+        for (number, question) in &self.asked {
+            let spec = table("whole", *number, question);
+            let report = run(world, &spec).await?;
+            ensure_holds(world, &spec, question, streams).await?;
+            let reads = |name: &str, stream: &Stream| if question.query.contains(name) { stream.late } else { 0 };
+            let late = reads(LEFT, &streams[0]) + reads(RIGHT, &streams[1]);
+            anyhow::ensure!(report.rows_late == late, "{}: {late} rows are late: {report:?}", question.query);
+            let counted = counted.as_ref().map_or(late, |counted| counted[*number]);
+            anyhow::ensure!(counted == late, "{}: {late} rows are late, and {counted} were counted", question.query);
+            tried.add("late rows", usize::try_from(late)?);
+        }
+        Ok(())
     }
-    Ok(())
+
+    async fn pass_over(&self, world: &World, source: &str, version: u64) -> Result<()> {
+        for (number, question) in self.asked.iter().filter(|_| self.broken == Broken::Position) {
+            world.pass_over(&table("cut", *number, question).table, source, version).await?;
+        }
+        Ok(())
+    }
+
+    fn holds(&self, steps: &[Step], tried: &mut Tried) -> Result<(), TestCaseError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let played = runtime.block_on(self.play(steps, tried));
+        prop_assert!(played.is_ok(), "{:#}", played.unwrap_err());
+        Ok(())
+    }
 }
 
-fn holds(steps: &[Step], ahead: bool, tried: &mut Tried) -> Result<(), TestCaseError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let played = runtime.block_on(play(steps, ahead, tried));
-    prop_assert!(played.is_ok(), "{:#}", played.unwrap_err());
-    Ok(())
-}
+const OUTER: &[&str] = &["left joins", "left joins before a time", "right joins", "full joins", "counts of left joins"];
+const FIRST: &[&str] = &["first rows", "first rows by QUALIFY"];
+const RUNS_MIN: u64 = 30;
 
 #[test]
 fn law_a_streaming_table_equals_its_query() {
-    let law = Law::new("a streaming table equals its query").within(Duration::from_secs(5));
-    let tried = law.holds(&steps(), |steps, tried| holds(&steps, false, tried));
-    assert!(tried.count("incremental runs") > 0 && tried.count("kills") > 0, "{tried}");
+    let others: Vec<&str> =
+        QUESTIONS.iter().map(|question| question.name).filter(|name| !OUTER.contains(name) && !FIRST.contains(name)).collect();
+    let law = Law::new("a streaming table equals its query").within(Duration::from_secs(5)).at_least(12);
+    let play = Play::of(&others, Broken::Nothing);
+    let tried = law.holds(&steps(), |steps, tried| play.holds(&steps, tried));
+    let runs = others.iter().map(|name| tried.count(name)).sum::<u64>();
+    assert!(runs > 0 && tried.count("kills") > 0 && tried.count("deletes") > 0 && tried.count("late rows") > 0, "{tried}");
+}
+
+#[test]
+fn law_outer_joins_and_first_rows_of_streams_equal_their_query() {
+    let law = Law::new("outer joins and first rows of streams").within(Duration::from_secs(5)).at_least(40);
+    let asked = [OUTER, FIRST].concat();
+    let play = Play::of(&asked, Broken::Nothing);
+    let tried = law.holds(&steps(), |steps, tried| play.holds(&steps, tried));
+    for name in asked {
+        assert!(tried.count(name) >= RUNS_MIN, "too few incremental runs of {name}: {tried}");
+    }
+    assert!(tried.count("kills") > 0 && tried.count("deletes") > 0, "{tried}");
 }
 
 /// The control: a position is taken for read, and its rows are not there.
 #[test]
 fn control_a_position_ahead_of_the_rows_breaks_the_law_of_streaming_tables() {
-    let law = Law::new("a streaming table equals its query, a position runs ahead").within(Duration::from_secs(60));
-    law.is_broken(&steps(), |steps, tried| holds(&steps, true, tried));
+    for names in [&[], FIRST, &["left joins"], &["right joins"], &["full joins"], &["counts of left joins"]] {
+        let law = Law::new("a streaming table equals its query, a position runs ahead").within(Duration::from_secs(60));
+        let play = Play::of(names, Broken::Position);
+        law.is_broken(&steps(), |steps, tried| play.holds(&steps, tried));
+    }
+}
+
+/// The control: rows that waited for the watermark are passed over.
+#[test]
+fn control_a_watermark_ahead_of_the_rows_breaks_the_law_of_outer_joins() {
+    for name in OUTER {
+        let law = Law::new("outer joins of streams, the recorded watermark runs ahead").within(Duration::from_secs(60));
+        let play = Play::of(&[name], Broken::Watermark);
+        law.is_broken(&steps(), |steps, tried| play.holds(&steps, tried));
+    }
 }

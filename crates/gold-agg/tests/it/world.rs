@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
 use tributary_gold_agg::Options;
+use tributary_lake::arrow::array::AsArray;
+use tributary_lake::arrow::datatypes::TimestampMicrosecondType;
 use tributary_lake::datafusion::execution::SendableRecordBatchStream;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
@@ -84,6 +86,31 @@ impl World {
         let Some(expected) = table.progress(&app_id).await? else { return Ok(()) };
         let progress = vec![Progress { app_id, expected: Some(expected), version: i64::try_from(version)? }];
         let commit = Commit { operation: Operation::Write, progress, reads: Reads::BlindAppend, ..Commit::default() };
+        anyhow::ensure!(matches!(table.commit(commit).await?, CommitOutcome::Committed { .. }));
+        Ok(())
+    }
+
+    /// For controls: says that what waited for the watermarks of the sources, as they are now, was told; nothing where the view is not
+    /// there.
+    pub async fn pass_watermark(&self, view: &TableName, sources: &[&str]) -> Result<()> {
+        const DOMAIN: &str = "tributary.view";
+        let Some(table) = self.lake.table(view).await? else { return Ok(()) };
+        let Some(text) = table.domain(DOMAIN).await? else { return Ok(()) };
+        let mut definition: serde_json::Value = serde_json::from_str(&text)?;
+        for source in sources {
+            let rows = self.table(source).await?.read(ReadOptions { columns: Some(vec!["at".to_owned()]), filter: None }).await?;
+            let batches: Vec<_> = rows.try_collect().await?;
+            let times = batches.iter().flat_map(|batch| batch.column(0).as_primitive::<TimestampMicrosecondType>().iter().flatten());
+            if let Some(reached) = times.max() {
+                definition["held"][*source] = reached.into();
+            }
+        }
+        let passed = definition.to_string();
+        if passed == text {
+            return Ok(());
+        }
+        let domains = std::collections::BTreeMap::from([(DOMAIN.to_owned(), Some(passed))]);
+        let commit = Commit { operation: Operation::Write, domains, reads: Reads::BlindAppend, ..Commit::default() };
         anyhow::ensure!(matches!(table.commit(commit).await?, CommitOutcome::Committed { .. }));
         Ok(())
     }

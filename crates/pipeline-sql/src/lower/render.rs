@@ -125,6 +125,7 @@ impl Lowering<'_> {
             let text = self.metadata(metadata, query, of)?;
             edits.push((metadata.range.clone(), in_place(query, &metadata.range, &text)));
         }
+        edits.extend(qualifiers(query, out.for_table.is_some()));
         let batch = !in_stream && !query.reads.iter().any(is_stream);
         for (number, read) in query.reads.iter().enumerate() {
             let streams = is_stream(read) || (in_stream && number == 0);
@@ -253,6 +254,37 @@ fn in_place(query: &Query, range: &Range<usize>, text: &str) -> Woven {
     woven
 }
 
+/// What a stream is called that is read through its table of rows in time and has no other name: as its table, where that is no other
+/// read's name too.
+fn alias_in_time(query: &Query, read: &Read) -> String {
+    let last = |read: &Read| read.name.as_ref().map(|name| name.name.clone()).unwrap_or_default();
+    let name = last(read);
+    let others = query.reads.iter().filter(|other| !other.aliased && other.range != read.range);
+    match (others.filter(|other| last(other).eq_ignore_ascii_case(&name)).count(), read.name.as_ref().and_then(|name| name.schema.as_ref()))
+    {
+        (1.., Some(schema)) => format!("{schema}_{name}"),
+        _ => name,
+    }
+}
+
+/// Names of tables before columns, where the tables are read through those of rows in time.
+fn qualifiers(query: &Query, in_time: bool) -> Vec<(Range<usize>, Woven)> {
+    let mut edits = Vec::new();
+    for read in query.reads.iter().filter(|read| in_time && is_stream(read) && read.watermark.is_some() && !read.aliased) {
+        let Some(name) = &read.name else { continue };
+        let full: Vec<&str> = [name.catalog.as_deref(), name.schema.as_deref(), Some(&name.name)].into_iter().flatten().collect();
+        let named = |parts: &[String]| {
+            let last: Vec<&String> = parts.iter().rev().collect();
+            last.len() <= full.len() && last.iter().zip(full.iter().rev()).all(|(part, name)| part.eq_ignore_ascii_case(name))
+        };
+        for qualified in query.shape.qualified.iter().filter(|qualified| named(&qualified.parts)) {
+            let alias = quoted(&alias_in_time(query, read));
+            edits.push((qualified.range.clone(), in_place(query, &qualified.range, &alias)));
+        }
+    }
+    edits
+}
+
 /// Notes a table that is read; tells what its name is written as, where that is something else than stands there.
 fn named(query: &Query, read: &Read, table: TableName, streams: bool, out: &mut Rendered) -> Option<(Range<usize>, Woven)> {
     let parts = read.written.parts.as_slice() == [table.schema.clone(), table.name.clone()] && !read.written.live;
@@ -266,7 +298,7 @@ fn named(query: &Query, read: &Read, table: TableName, streams: bool, out: &mut 
     }
     if streams {
         if let Some(in_time) = out.table_in_time(&table, read) {
-            let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&table.name)) };
+            let alias = if read.aliased { String::new() } else { format!(" AS {}", quoted(&alias_in_time(query, read))) };
             let text = format!("{in_time}{alias}");
             out.streams(&in_time, read);
             out.reads.push(in_time);

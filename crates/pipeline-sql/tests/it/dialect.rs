@@ -360,6 +360,16 @@ fn late_rows_are_told_by_a_watermark_and_left_out_by_a_property() {
         let spec = pipeline(&stateless(property)).silver.remove(0);
         assert_eq!((spec.watermark, spec.late), (Some(Watermark { column: "ts".to_owned(), delay_millis: 10_000 }), late));
     }
+    let full_names = pipeline(
+        "CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT main.raw.s.a, raw.s.b.c, raw.u.*, count(*) AS n \
+         FROM STREAM(main.raw.s) WATERMARK ts DELAY OF INTERVAL 1 DAY JOIN STREAM(raw.u) WATERMARK ts DELAY OF INTERVAL 1 DAY \
+         ON raw.s.a = raw.u.a JOIN STREAM(other.s) WATERMARK ts DELAY OF INTERVAL 1 DAY ON other.s.a = raw.u.a GROUP BY ALL",
+    );
+    assert_eq!(
+        full_names.gold[0].query,
+        "SELECT raw_s.a, raw_s.b.c, u.*, count(*) AS n FROM main.t_s_in_time AS raw_s JOIN main.t_u_in_time AS u ON raw_s.a = u.a \
+         JOIN main.t_s_in_time_2 AS other_s ON other_s.a = u.a GROUP BY ALL"
+    );
     let text = "CREATE STREAMING TABLE t TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT s.a, count(*) AS n FROM STREAM(raw.s) \
                 WATERMARK ts DELAY OF INTERVAL 10 SECONDS JOIN STREAM(raw.u) AS u ON s.a = u.a GROUP BY s.a";
     let pipeline = pipeline(text);
@@ -386,6 +396,19 @@ fn a_stream_that_cannot_be_kept_equal_is_refused_with_what_to_write() {
         ("SELECT a, count(*) AS n FROM STREAM(raw.s) GROUP BY a LIMIT 3", "LIMIT over a stream"),
         ("SELECT a FROM STREAM(raw.s) EXCEPT SELECT a FROM raw.u", "EXCEPT over a stream"),
         ("SELECT a FROM (SELECT a FROM STREAM(raw.s) LIMIT 2) x", "LIMIT over a stream"),
+        ("SELECT * FROM STREAM(raw.s) QUALIFY row_number() OVER (ORDER BY ts) = 1", "QUALIFY without PARTITION BY over a stream"),
+        ("SELECT a, sum(b) OVER w AS n FROM STREAM(raw.s) WINDOW w AS (ORDER BY ts)", "OVER without PARTITION BY over a stream"),
+        ("SELECT * FROM STREAM(raw.s) s LEFT ANTI JOIN STREAM(raw.u) u ON s.a = u.a", "ANTI JOIN of two streams"),
+        ("SELECT * FROM STREAM(raw.s) s WHERE NOT EXISTS (SELECT 1 FROM STREAM(raw.u) u WHERE u.a = s.a)", "NOT EXISTS over a stream"),
+        ("SELECT * FROM STREAM(raw.s) s WHERE a NOT IN (SELECT a FROM STREAM(raw.u))", "NOT IN over a stream"),
+        (
+            "SELECT * FROM STREAM(raw.s) WATERMARK ts DELAY OF INTERVAL 1 DAY AS s\nLEFT JOIN\n  STREAM(raw.u) u ON s.a = u.a AND u.ts < s.ts",
+            "3:10 ",
+        ),
+        (
+            "SELECT * FROM STREAM(raw.s) s FULL JOIN STREAM(raw.u) WATERMARK ts DELAY OF INTERVAL 1 DAY AS u ON s.a = u.a AND u.ts < s.ts",
+            "of which this one has no watermark",
+        ),
         ("SELECT * FROM STREAM(raw.s) s FULL JOIN STREAM(raw.u) u USING (a)", "FULL JOIN of two streams"),
         ("WITH s AS (SELECT * FROM STREAM(raw.s)), u AS (SELECT * FROM STREAM(raw.u)) SELECT * FROM s LEFT JOIN u USING (a)", "LEFT JOIN"),
         (
@@ -398,6 +421,17 @@ fn a_stream_that_cannot_be_kept_equal_is_refused_with_what_to_write() {
     ] {
         let told = refused(&format!("CREATE STREAMING TABLE t AS {text}"));
         assert!(told.contains(what), "{text}: {told}");
+    }
+    for text in [
+        "SELECT s.a, u.b FROM STREAM(raw.s) s LEFT JOIN STREAM(raw.u) WATERMARK ts DELAY OF INTERVAL 1 DAY AS u ON s.a = u.a AND u.ts < s.ts",
+        "WITH u AS (SELECT * FROM STREAM(raw.u) WATERMARK ts DELAY OF INTERVAL 1 DAY) \
+         SELECT s.a, u.b FROM STREAM(raw.s) s LEFT JOIN u ON s.a = u.a AND u.ts < s.ts",
+        "SELECT * FROM STREAM(raw.s) QUALIFY row_number() OVER (PARTITION BY a ORDER BY ts) = 1",
+        "SELECT * FROM STREAM(raw.s) QUALIFY row_number() OVER w = 1 WINDOW w AS (PARTITION BY a ORDER BY ts)",
+        "SELECT a, b FROM (SELECT *, row_number() OVER (PARTITION BY a ORDER BY ts) AS n FROM STREAM(raw.s)) AS x WHERE n = 1",
+    ] {
+        let made = pipeline(&format!("CREATE STREAMING TABLE t AS {text}"));
+        assert_eq!((made.silver.len(), made.gold.len()), (0, 1), "{text}");
     }
     let looked_up = "WITH d AS (SELECT * FROM raw.d) SELECT s.a, d.b FROM STREAM(raw.s) AS s LEFT JOIN d ON s.a = d.a";
     assert_eq!(pipeline(&format!("CREATE STREAMING TABLE t AS {looked_up}")).silver.len(), 1);

@@ -12,6 +12,7 @@ pub(super) fn add(sum: &mut DatasetReport, round: &DatasetReport) {
     sum.rows_in += round.rows_in;
     sum.rows_out += round.rows_out;
     sum.rows_quarantined += round.rows_quarantined;
+    sum.rows_late += round.rows_late;
     sum.rows_inserted += round.rows_inserted;
     sum.rows_updated += round.rows_updated;
     sum.rows_deleted += round.rows_deleted;

@@ -92,3 +92,54 @@ async fn a_join_of_two_streams_is_a_stream_of_the_next_table() {
     let after = named(&lake, "after").await;
     assert_eq!(rows(&lake, &after).await, ["4|2026-02-01T10:00:11Z", "4|2026-02-01T10:00:11Z", "6|2026-02-01T10:00:15Z"]);
 }
+
+const JOINED: &str = "CREATE STREAMING TABLE met AS SELECT a.id AS a, b.id AS b FROM STREAM(ev) WATERMARK ts DELAY OF INTERVAL 5 SECONDS AS a \
+                      LEFT JOIN STREAM(ev) WATERMARK ts DELAY OF INTERVAL 5 SECONDS AS b \
+                      ON a.store = b.store AND a.id < b.id AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 10 SECONDS;\n\
+                      CREATE STREAMING TABLE earliest TBLPROPERTIES ('tributary.late' = 'drop') AS SELECT main.silver.ev.* \
+                      FROM STREAM(main.silver.ev) WATERMARK ts DELAY OF INTERVAL 5 SECONDS \
+                      QUALIFY row_number() OVER (PARTITION BY silver.ev.store ORDER BY main.silver.ev.ts) = 1";
+
+/// Rows without a partner come once the watermark has passed them, first rows stay what they are, and late rows are counted, in the report
+/// and in the system's table.
+#[tokio::test]
+async fn rows_without_a_partner_first_rows_and_late_ones_come_as_the_watermark_says() {
+    let pipeline = pipeline(JOINED);
+    assert!(pipeline.check_queries().await.expect("planned").problems.is_empty());
+    let drops = tempfile::tempdir().expect("a folder");
+    let event = |id: i64, store: &str, second: i64| json!({"id": id, "store": store, "ts": format!("2026-02-01T10:00:{second:02}Z")});
+    let lake = shop::open(Arc::new(InMemory::new()));
+    drop_file(drops.path(), "1.json", &[event(1, "n", 1), event(2, "n", 9), event(3, "s", 9)]);
+    let report = run(&lake, &pipeline, drops.path()).await;
+    assert!(report.datasets.iter().all(|dataset| dataset.error.is_none()), "{report:#?}");
+    assert_eq!(rows(&lake, "silver.met").await, ["1|2"]);
+    drop_file(drops.path(), "2.json", &[event(4, "w", 30), event(5, "s", 30)]);
+    run(&lake, &pipeline, drops.path()).await;
+    assert_eq!(rows(&lake, "silver.met").await, ["1|2", "2|∅", "3|∅"]);
+    drop_file(drops.path(), "3.json", &[event(6, "n", 10), event(7, "s", 40), event(8, "w", 8)]);
+    let report = run(&lake, &pipeline, drops.path()).await;
+    let late = |last: &str| report.datasets.iter().find(|dataset| dataset.table == format!("silver.{last}")).expect("a report").rows_late;
+    assert_eq!((late("met"), late("earliest_ev_in_time")), (2, 2), "{report:#?}");
+    let met = ["1|2", "1|6", "2|6", "3|∅", "5|7", "6|∅", "8|∅"];
+    assert_eq!(rows(&lake, "silver.met").await, met);
+    let first: Vec<String> =
+        rows(&lake, "silver.earliest").await.iter().map(|row| row.split('|').next().expect("a number").to_owned()).collect();
+    assert_eq!(first, ["1", "3", "4"]);
+    let runs = "SELECT `table`, sum(rows_late) AS late FROM system.tributary.runs GROUP BY `table` HAVING sum(rows_late) > 0";
+    let runs = tributary::sql::query(&lake, runs).await.expect("a query").collect().await.expect("rows");
+    let counted: Vec<String> = runs.iter().flat_map(shop::rows_as_text).collect();
+    let counted: std::collections::BTreeSet<&str> = counted.iter().map(String::as_str).collect();
+    assert_eq!(counted.into_iter().collect::<Vec<_>>(), ["silver.earliest_ev_in_time|2", "silver.met|2"]);
+}
+
+/// What waits for ever is told by `validate`, with its file and line.
+#[tokio::test]
+async fn an_outer_join_of_streams_without_a_bound_in_time_is_told_before_it_runs() {
+    let sql = "CREATE STREAMING TABLE met AS SELECT a.id AS a, b.id AS b FROM STREAM(ev) WATERMARK ts DELAY OF INTERVAL 5 SECONDS AS a\n\
+               LEFT JOIN STREAM(ev) WATERMARK ts DELAY OF INTERVAL 5 SECONDS AS b ON a.id = b.id";
+    let problems = pipeline(sql).check_queries().await.expect("planned").problems;
+    let [problem] = problems.as_slice() else { panic!("{problems:#?}") };
+    let place = problem.place.as_ref().expect("its place");
+    assert_eq!((place.file.as_str(), place.line), ("tables.sql", 2), "{problem:#?}");
+    assert!(problem.message().contains("no bound in time"), "{}", problem.message());
+}
