@@ -53,7 +53,7 @@ async fn golden_error_texts_are_as_a_person_agreed_to() -> Result<()> {
         view("SELECT id, amount AS ID FROM silver.orders"),
         view("SELECT NULL AS nothing FROM silver.orders"),
         view("SELECT id, amount FROM silver.orders").with_schema(declared),
-        view("SELECT count(DISTINCT id) AS n FROM silver.orders").with_refresh(Refresh::Incremental),
+        view("SELECT sum(DISTINCT id) AS n FROM silver.orders").with_refresh(Refresh::Incremental),
         GoldSpec::new(name("gold.made"), "SELECT CAST(id AS STRING) AS id FROM silver.orders"),
         rule("amount > 1"),
         rule("id + 1"),
