@@ -45,11 +45,17 @@ pub fn umbrella() -> Command {
             quarantine(),
             schema(),
             sql(),
+            maintain("maintain"),
             demo(),
             sample(),
             completions(),
             help(),
         ])
+}
+
+/// Maintenance's own binary.
+pub fn maintenance() -> Command {
+    maintain("tributary-maintain").version(VERSION)
 }
 
 /// A layer's own binary: the same settings, one layer.
@@ -577,6 +583,64 @@ fn sql() -> Command {
         .args(arguments(Program::Sql))
 }
 
+/// Maintenance of tables, called so.
+fn maintain(name: &'static str) -> Command {
+    let command = if name == "maintain" { "tributary maintain" } else { name };
+    let tables =
+        || Arg::new("tables").value_name("TABLE").num_args(0..).help("schema.table, in any case; all of the lake where none is named");
+    let dry_run = || {
+        Arg::new("dry_run")
+            .long("dry-run")
+            .action(ArgAction::SetTrue)
+            .help("Say what would be done, with files and bytes, and write nothing")
+    };
+    let verb = |name: &'static str, about: &'static str, example: &'static str| {
+        Command::new(name)
+            .about(about)
+            .after_help(format!("Examples:\n  {command} {example}"))
+            .args([tables(), dry_run()])
+            .args(arguments(Program::Maintain))
+    };
+    let by = Arg::new("by").long("by").value_name("COLUMN").required(true).action(ArgAction::Append).value_delimiter(',');
+    Command::new(name)
+        .about("Write files of tables anew, so that reading stays cheap, without changing a row")
+        .long_about(
+            "Write files of tables anew, so that reading stays cheap, without changing a row.\n\n\
+             With --auto each table's own state decides: small files become few, rows marked as deleted go, what is new in a clustered table is \
+             sorted along its clustering columns, a log without a checkpoint gets one. Files and bytes are said before and after. It \
+             is safe beside running writers, to repeat and to kill: a group of files is lost at most. A second time there is nothing \
+             to do. Exits 4 when part of the work is left, because somebody is changing rows or the time is over.",
+        )
+        .after_help(format!(
+            "Examples:\n  \
+             {command} --auto --dry-run\n  \
+             {command} --auto --time-limit '30 minutes' --report maintenance.json\n  \
+             {command} optimize silver.orders\n  \
+             {command} zorder gold.daily_revenue --by day,customer_id"
+        ))
+        .args_conflicts_with_subcommands(true)
+        .subcommand_negates_reqs(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .arg(
+            Arg::new("auto")
+                .long("auto")
+                .action(ArgAction::SetTrue)
+                .required(true)
+                .help("Do what the tables' own state asks for"),
+        )
+        .args([tables(), dry_run()])
+        .args(arguments(Program::Maintain))
+        .subcommands([
+            verb("optimize", "Make few files of small ones, without the rows that are marked as deleted", "optimize silver.orders --dry-run"),
+            verb("cluster", "Sort files of clustered tables that are not yet sorted by their clustering columns", "cluster silver.orders"),
+            verb("zorder", "Sort files along a Z-order curve through some columns", "zorder gold.daily_revenue --by day,customer_id")
+                .arg(by.help("A column; may be repeated or separated by commas")),
+            verb("reorg", "Write every file anew that has rows marked as deleted, or columns that the table no longer has", "reorg silver.orders"),
+            verb("checkpoint", "Write a checkpoint of the log where there is none of the latest version", "checkpoint bronze.orders"),
+        ])
+}
+
 fn demo() -> Command {
     let path = |name: &'static str, value: &'static str| {
         Arg::new(name).long(name).value_name(value).value_parser(value_parser!(std::path::PathBuf))
@@ -687,6 +751,7 @@ mod tests {
     #[test]
     fn every_command_line_is_sound() {
         umbrella().debug_assert();
+        maintenance().debug_assert();
         for program in [Program::Bronze, Program::Silver, Program::Gold] {
             layer(program).debug_assert();
         }
@@ -694,7 +759,7 @@ mod tests {
 
     #[test]
     fn every_command_shows_examples() {
-        let mut commands = vec![umbrella()];
+        let mut commands = vec![umbrella(), maintenance()];
         while let Some(command) = commands.pop() {
             let subcommands: Vec<Command> = command.get_subcommands().cloned().collect();
             if subcommands.is_empty() {

@@ -22,6 +22,7 @@ mod infer;
 mod init;
 mod job;
 mod logging;
+mod maintain;
 mod metrics;
 mod next;
 mod opened;
@@ -47,7 +48,7 @@ mod test;
 mod typed;
 mod validate;
 
-pub use start::{layer, umbrella};
+pub use start::{layer, maintenance, umbrella};
 
 /// Of every program that is linked with this crate. Batches come and go in buffers of megabytes, made by one thread and dropped by
 /// another: the system's allocator keeps twice of what is in use, which no memory limit can count. How soon memory goes back to the

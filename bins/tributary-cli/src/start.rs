@@ -10,8 +10,8 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
 use crate::{
-    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, next, page, plan, quarantine, run, sample, setup, show, sql,
-    test, validate,
+    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, maintain, next, page, plan, quarantine, run, sample, setup,
+    show, sql, test, validate,
 };
 
 /// Runs the umbrella and tells what the shell shall see.
@@ -44,6 +44,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
         Some(("schema", matches)) => {
             nested(matches, |_, matches| with_settings(Program::Infer, matches, inputs, |loaded| infer::infer(loaded, matches)))
         }
+        Some(("maintain", matches)) => maintained(matches, inputs),
         Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches, inputs)),
         _ => Ok(ExitCode::BadInput.code()),
     })
@@ -54,6 +55,16 @@ pub fn layer(program: Program, inputs: &Inputs) -> u8 {
     with_matches(command::layer(program), inputs, |matches| {
         beside_bundle(program, matches, inputs, |loaded, given| run::run(loaded, matches, given))
     })
+}
+
+/// Runs the binary of maintenance.
+pub fn maintenance(inputs: &Inputs) -> u8 {
+    with_matches(command::maintenance(), inputs, |matches| maintained(matches, inputs))
+}
+
+fn maintained(matches: &ArgMatches, inputs: &Inputs) -> Outcome {
+    let (verb, matches) = matches.subcommand().unwrap_or(("auto", matches));
+    with_settings(Program::Maintain, matches, inputs, |loaded| maintain::maintain(verb, loaded, matches))
 }
 
 fn with_matches(command: Command, inputs: &Inputs, act: impl FnOnce(&ArgMatches) -> Outcome) -> u8 {

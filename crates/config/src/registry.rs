@@ -107,7 +107,7 @@ settings! {
         example: "data/checkpoints",
         value_name: "PATH|URL",
         group: Group::Places,
-        programs: &[Program::Run, Program::Job, Program::Doctor, Program::Bronze, Program::Silver, Program::Gold],
+        programs: &[Program::Run, Program::Job, Program::Doctor, Program::Maintain, Program::Bronze, Program::Silver, Program::Gold],
         differs: Some(("chkpnt", "there is nothing to keep outside the tables")),
     }
 
@@ -275,6 +275,46 @@ settings! {
         programs: Program::MOVES,
     }
 
+    /// Bytes of data files that one commit of maintenance takes away, and that are written in vain when it is killed.
+    max_group_bytes: ByteSize = {
+        default: Some("1GiB"),
+        value_name: "SIZE",
+        group: Group::Amount,
+        programs: &[Program::Maintain],
+    }
+
+    /// Bytes of data files that are sorted together along a curve. What does not fit into memory spills, several times as large.
+    max_sort_bytes: ByteSize = {
+        default: Some("16GiB"),
+        value_name: "SIZE",
+        group: Group::Amount,
+        programs: &[Program::Maintain],
+    }
+
+    /// The share of a file's rows that are marked as deleted, in percent, from which on it is written without them.
+    purge_percent: NonZeroU32 = {
+        default: Some("10"),
+        value_name: "PERCENT",
+        group: Group::Amount,
+        programs: &[Program::Maintain],
+    }
+
+    /// Begin nothing, and give up what is under way, once maintenance has taken so long; exit 4 when something is left.
+    time_limit: Option<Duration> = {
+        example: "30 minutes",
+        value_name: "TIME",
+        group: Group::Time,
+        programs: &[Program::Maintain],
+    }
+
+    /// A table whose rows somebody changed so recently gets one commit of maintenance in as much time, so that nobody is kept from their end.
+    yield_to: Duration = {
+        default: Some("1 minute"),
+        value_name: "TIME",
+        group: Group::Time,
+        programs: &[Program::Maintain],
+    }
+
     /// Run continuously; otherwise take what is there and exit.
     stream: bool = {
         default: Some("false"),
@@ -344,7 +384,7 @@ settings! {
         example: "report.json",
         value_name: "FILE",
         group: Group::Output,
-        programs: Program::RUNS,
+        programs: Program::REPORTS,
     }
 
     /// Serve metrics for Prometheus at `/metrics` and health at `/health` on this address while a continuous run goes on.

@@ -173,6 +173,8 @@ pub enum Program {
     Infer,
     /// `tributary sql`
     Sql,
+    /// `tributary maintain`, and `tributary-maintain`
+    Maintain,
     /// `tributary-bronze`
     Bronze,
     /// `tributary-silver`
@@ -200,10 +202,13 @@ impl Program {
         Self::Requeue,
         Self::Infer,
         Self::Sql,
+        Self::Maintain,
         Self::Bronze,
         Self::Silver,
         Self::Gold,
     ];
+    /// Those that write a report of what they did.
+    pub(crate) const REPORTS: &'static [Self] = &[Self::Run, Self::Maintain, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that run one pipeline.
     pub(crate) const RUNS: &'static [Self] = &[Self::Run, Self::Bronze, Self::Silver, Self::Gold];
     /// Those that move data, and tell of its lineage.
@@ -261,6 +266,7 @@ impl Program {
         Self::Quarantine,
         Self::Requeue,
         Self::Sql,
+        Self::Maintain,
     ];
 
     /// What a person types.
@@ -282,6 +288,7 @@ impl Program {
             Self::Requeue => "tributary quarantine requeue",
             Self::Infer => "tributary schema infer",
             Self::Sql => "tributary sql",
+            Self::Maintain => "tributary maintain",
             Self::Bronze => "tributary-bronze",
             Self::Silver => "tributary-silver",
             Self::Gold => "tributary-gold",

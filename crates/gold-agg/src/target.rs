@@ -16,6 +16,9 @@ pub(crate) struct Target {
     pub lies: Option<TableLayout>,
 }
 
+/// The property by which maintenance Z-orders a table.
+const ZORDER_COLUMNS: &str = "pipelines.autoOptimize.zOrderCols";
+
 /// Holds the columns of the result to the declaration.
 pub(crate) fn check_columns(spec: &GoldSpec, result: &[Column]) -> Result<()> {
     let yielded = |declared: &&Column| !plan::is_filled_in(declared) || result.iter().any(|column| column.name == declared.name);
@@ -57,6 +60,10 @@ pub(crate) async fn prepare(
 /// What is created. Rows of a view that follows its inputs are marked as they go, unless the declaration forbids it.
 pub(crate) fn table_spec(spec: &GoldSpec, columns: Vec<Column>, follows: bool) -> TableSpec {
     let mut properties = spec.properties.clone();
+    if !spec.zorder_by.is_empty() {
+        // So maintenance knows, which sees tables and not their declarations.
+        properties.entry(ZORDER_COLUMNS.to_owned()).or_insert_with(|| spec.zorder_by.join(", "));
+    }
     if follows {
         properties.entry(DELETION_VECTORS_ON.to_owned()).or_insert_with(|| "true".to_owned());
     }

@@ -14,6 +14,7 @@ mod graph;
 mod lake;
 mod lakeflow;
 mod lineage;
+pub mod maintenance;
 mod memory;
 mod options;
 mod past;

@@ -15,6 +15,7 @@ mod init;
 mod inputs;
 mod job;
 mod lakeflow;
+mod maintain;
 mod memory;
 mod names;
 mod plan;

@@ -8,6 +8,7 @@ mod cursor;
 mod data_type;
 mod function;
 mod govern;
+mod maintain;
 mod show;
 mod table;
 
@@ -114,6 +115,15 @@ pub enum Statement {
     Describe(Described),
     /// `SHOW …`.
     Show(Shown),
+    /// `OPTIMIZE`.
+    Optimize {
+        /// The table.
+        table: Name,
+        /// `ZORDER BY`; empty without.
+        zorder_by: Vec<String>,
+    },
+    /// `REORG TABLE t APPLY (PURGE)`.
+    Reorg(Name),
     /// `USE CATALOG c`.
     UseCatalogue(Name),
     /// `USE [SCHEMA] s`, `USE c.s`.
@@ -149,6 +159,8 @@ impl Statement {
             Some("DESCRIBE" | "DESC") => show::describe(&mut cursor)?,
             Some("SHOW") => show::show(&mut cursor)?,
             Some("USE") => show::use_of(&mut cursor)?,
+            Some("OPTIMIZE") => maintain::optimize(&mut cursor)?,
+            Some("REORG") => maintain::reorg(&mut cursor)?,
             Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => Self::Change(change::change(&mut cursor)?),
             Some(word) if !QUERIES.contains(&word) => return Err(unknown(&cursor, word)),
             _ => return Text::of(crate::parse::one(piece.tokens.clone())?).map(Box::new).map(Self::Query),
@@ -169,15 +181,13 @@ const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "FROM", "TABLE", "EXPLAIN
 
 /// Words with which a statement begins.
 const STATEMENTS: &[&str] = &[
-    "ALTER", "APPLY", "AUTO", "COMMENT", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "GRANT", "INSERT", "MERGE", "REVOKE", "SELECT",
-    "SHOW", "UPDATE", "USE", "VALUES", "WITH",
+    "ALTER", "APPLY", "AUTO", "COMMENT", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "GRANT", "INSERT", "MERGE", "OPTIMIZE",
+    "REORG", "REVOKE", "SELECT", "SHOW", "UPDATE", "USE", "VALUES", "WITH",
 ];
 
 fn unknown(cursor: &Cursor<'_>, word: &str) -> Error {
     let hint = match word {
-        "OPTIMIZE" | "VACUUM" | "REORG" | "ANALYZE" | "FSCK" | "MSCK" => {
-            "nothing here maintains tables yet: an engine that writes Delta can, and this program reads what it leaves".to_owned()
-        }
+        "VACUUM" | "ANALYZE" | "FSCK" | "MSCK" => "an engine that writes Delta can do it, and this program reads what it leaves".to_owned(),
         "RESTORE" => "no table goes back to an earlier version: read that with VERSION AS OF, or write its rows by INSERT".to_owned(),
         "CLONE" => "say CREATE TABLE … AS SELECT".to_owned(),
         "CACHE" | "UNCACHE" | "CLEAR" => "nothing is cached between statements: leave it out".to_owned(),
@@ -252,6 +262,9 @@ mod tests {
             ("describe select 1", "Describe"),
             ("show databases like 'x*'", "Show"),
             ("use c.s", "UseSchema"),
+            ("optimize s.t", "Optimize"),
+            ("optimize table t zorder by (a, `b c`)", "Optimize"),
+            ("reorg table t apply (purge)", "Reorg"),
             ("insert into t select 1", "Change"),
             ("insert into t (select 1)", "Change"),
             ("insert overwrite table t (a) values (1)", "Change"),
@@ -267,7 +280,13 @@ mod tests {
     #[test]
     fn what_is_not_executed_is_refused_with_its_place() {
         for (text, says) in [
-            ("optimize t", "the statement OPTIMIZE is not executed by this release (line 1, column 1): nothing here maintains tables yet"),
+            (
+                "optimize t where a = 1",
+                "OPTIMIZE … WHERE is not executed by this release (line 1, column 12): every partition is looked at",
+            ),
+            ("optimize t full", "OPTIMIZE … FULL"),
+            ("optimize t zorder by a", "Expected: `(`"),
+            ("reorg table t apply (upgrade)", "REORG TABLE … APPLY of something else than PURGE"),
             ("create or replace table t (a int)", "CREATE OR REPLACE TABLE"),
             ("create external table t (a int)", "CREATE EXTERNAL TABLE"),
             ("create table t (a int) using csv", "another format than DELTA"),

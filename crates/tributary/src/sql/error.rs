@@ -26,6 +26,9 @@ pub enum Error {
     /// A pipeline of the text could not be made or run, or a table of `system` not be written.
     #[error(transparent)]
     Facade(Box<crate::Error>),
+    /// Files of a table could not be written anew.
+    #[error(transparent)]
+    Maintenance(Box<crate::maintenance::Error>),
     /// TR0109. Something is created that is there. Say `IF NOT EXISTS` to let it be.
     #[error("{kind} `{name}` is there already")]
     Exists {
@@ -186,6 +189,7 @@ impl Fault for Error {
             Self::Run { class, .. } => *class,
             Self::Lake(source) => source.class(),
             Self::Facade(source) => source.class(),
+            Self::Maintenance(source) => source.class(),
             Self::Contended { .. } => FaultClass::Conflict,
             Self::Exists { .. }
             | Self::Missing { .. }
@@ -206,6 +210,7 @@ impl Fault for Error {
             Self::Run { .. } => FaultCode("TR0108"),
             Self::Lake(source) => source.code(),
             Self::Facade(source) => source.code(),
+            Self::Maintenance(source) => source.code(),
             Self::Exists { .. } => FaultCode("TR0109"),
             Self::Missing { .. } => FaultCode("TR0110"),
             Self::Kept { .. } => FaultCode("TR0111"),
@@ -225,6 +230,7 @@ impl Fault for Error {
             Self::Text(source) => source.next_command(),
             Self::Lake(source) => source.next_command(),
             Self::Facade(source) => source.next_command(),
+            Self::Maintenance(source) => source.next_command(),
             Self::Missing { .. } => Some("tributary sql \"SHOW SCHEMAS\"".to_owned()),
             _ => Some(format!("tributary help {}", self.code())),
         }

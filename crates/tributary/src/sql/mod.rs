@@ -24,6 +24,7 @@ mod insert;
 mod kept;
 mod keys;
 mod listing;
+mod maintain;
 mod masks;
 mod open;
 mod privileges;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use tributary_lake::arrow::array::RecordBatch;
 use tributary_lake::datafusion::execution::SessionState;
 use tributary_lake::datafusion::prelude::{DataFrame, SessionContext};
+use tributary_maintenance::Task;
 use tributary_spark_sql::{Change, Kind, Statement, Tables, Text, pieces};
 
 use super::open::Catalogues;
@@ -160,6 +161,11 @@ impl Session {
                 self.catalogues.schema = Some(schema);
                 done
             }
+            Statement::Optimize { table, zorder_by } => {
+                let task = if zorder_by.is_empty() { Task::Optimize } else { Task::ZOrder(zorder_by) };
+                Box::pin(self.maintain(&table, task)).await?
+            }
+            Statement::Reorg(table) => Box::pin(self.maintain(&table, Task::Reorg)).await?,
             Statement::Change(change) => Box::pin(self.change(change)).await?,
             Statement::CreateSpace { kind, name, if_not_exists, comment } => {
                 Box::pin(self.create_space(kind, &name, if_not_exists, comment)).await?

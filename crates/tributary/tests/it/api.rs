@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "fault",
     "gold-agg",
     "lake",
+    "maintenance",
     "pipeline-sql",
     "silver-merge",
     "spark-sql",

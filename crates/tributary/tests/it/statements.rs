@@ -430,9 +430,30 @@ async fn the_first_statement_that_cannot_be_read_is_told_before_any_is_executed(
                 "error[SQ0002]: the type INTT is not executed by this release (line 3, column 24)…",
             ),
             ("SELECT 'open", "error[SQ0001]…"),
-            ("OPTIMIZE s.t", "error[SQ0002]: the statement OPTIMIZE…"),
+            ("ANALYZE s.t", "error[SQ0002]: the statement ANALYZE…"),
             ("GRANT SELECT ON t", "error[SQ0001]: the text cannot be read: Expected: TO, found: EOF"),
             ("-- nothing", ""),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_are_written_anew_and_rows_stay_what_they_are() {
+    script(
+        &mut Sql::new(),
+        &[
+            ("CREATE SCHEMA s; CREATE TABLE s.t (id INT, x INT)", "…created"),
+            ("INSERT INTO s.t VALUES (3, 1)", "1 rows inserted"),
+            ("INSERT INTO s.t VALUES (1, NULL)", "1 rows inserted"),
+            ("OPTIMIZE s.t", "main.s.t: 2 files of…"),
+            ("OPTIMIZE s.t", "nothing to do to main.s.t"),
+            ("OPTIMIZE s.t ZORDER BY (x, id)", "main.s.t: 1 files of…"),
+            ("OPTIMIZE s.t ZORDER BY (x, id)", "nothing to do to main.s.t"),
+            ("OPTIMIZE s.t ZORDER BY (y)", "error[MT0003]: `s.t` cannot be ordered by column `y`: there is no such column"),
+            ("REORG TABLE s.t APPLY (PURGE)", "nothing to do to main.s.t"),
+            ("SELECT * FROM s.t ORDER BY id", "1|null\n3|1"),
+            ("OPTIMIZE s.u", "error[SQ0006]…"),
         ],
     )
     .await;

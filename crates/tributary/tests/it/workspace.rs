@@ -171,9 +171,7 @@ fn features_that_would_change_how_the_log_is_read_stay_off() {
 #[test]
 fn no_release_binary_can_break_a_rule_on_purpose() {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    for package in
-        ["tributary-cli", "tributary-bronze-bin", "tributary-silver-bin", "tributary-gold-bin", "tributary-maintain-bin"]
-    {
+    for package in ["tributary-cli", "tributary-bronze-bin", "tributary-silver-bin", "tributary-gold-bin", "tributary-maintain-bin"] {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
             .args(["tree", "--offline", "--edges", "normal,build", "--prefix", "none", "--package", package, "--manifest-path"])
