@@ -154,8 +154,7 @@ impl<'a> Batch<'a> {
                 let table = self.intake.spec.table.clone();
                 error.downcast().map_or(Error::Cancelled { table }, |error| *error)
             }
-            DataFusionError::ArrowError(error, _) => Error::kernel(&self.intake.spec.table, *error),
-            error => Error::lake("deal to slices of keys the changes of", &self.intake.spec.table, error.into()),
+            error => Error::spilled(&self.intake.spec.table, error),
         }
     }
 }

@@ -381,6 +381,14 @@ impl Error {
         }
     }
 
+    /// A failure while events went through a local file.
+    pub(crate) fn spilled(table: &TableName, source: DataFusionError) -> Self {
+        match source {
+            DataFusionError::ArrowError(error, _) => Self::kernel(table, *error),
+            error => Self::lake("keep in a local file the changes of", table, error.into()),
+        }
+    }
+
     pub(crate) fn spec(table: &TableName, reason: impl Into<String>) -> Self {
         Self::Spec { table: table.clone(), reason: reason.into() }
     }

@@ -26,6 +26,9 @@ use crate::source::Source;
 /// Why rows were left out, in the report.
 const REASON: &str = "late";
 
+/// What is recorded of a flow that began anew and has read no event time since.
+const NOTHING: i64 = i64::MIN;
+
 /// Tells late rows of a flow.
 #[derive(Debug, Clone)]
 pub(crate) struct Lateness {
@@ -34,6 +37,8 @@ pub(crate) struct Lateness {
     drops: bool,
     app_id: String,
     recorded: Option<i64>,
+    /// What is recorded is of rows that the table no longer has.
+    anew: bool,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -78,9 +83,9 @@ impl Lateness {
         let app_id = format!("tributary:watermark:{}", place.label());
         let recorded = positions.watermark(&app_id);
         let delay = i64::try_from(watermark.delay_millis).ok().and_then(|millis| millis.checked_mul(1000)).unwrap_or(i64::MAX);
-        let seen = Seen { highest: recorded.filter(|_| !anew), ..Seen::default() };
+        let seen = Seen { highest: recorded.filter(|highest| !anew && *highest != NOTHING), ..Seen::default() };
         let drops = spec.late == LateRows::Drop;
-        Ok(Some(Self { column, delay, drops, app_id, recorded, seen: Arc::new(Mutex::new(seen)) }))
+        Ok(Some(Self { column, delay, drops, app_id, recorded, anew, seen: Arc::new(Mutex::new(seen)) }))
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -116,7 +121,9 @@ impl Lateness {
     pub fn end(&self) -> Late {
         let Seen { highest, within, late } = *self.seen();
         let (dropped, applied) = if self.drops { (late, 0) } else { (0, late) };
-        let reached = highest.max(within).filter(|reached| Some(*reached) != self.recorded);
+        // What was read before a table began anew is no measure of what is read now.
+        let forgotten = self.recorded.filter(|_| self.anew).map(|_| NOTHING);
+        let reached = highest.max(within).or(forgotten).filter(|reached| Some(*reached) != self.recorded);
         let progress = reached.map(|version| Progress { app_id: self.app_id.clone(), expected: self.recorded, version });
         Late { dropped, applied, progress }
     }

@@ -54,6 +54,7 @@ mod quarantine;
 mod reach;
 mod refresh;
 mod report;
+mod retaining;
 mod run;
 mod search;
 mod select;

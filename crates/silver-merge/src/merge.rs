@@ -18,6 +18,7 @@ use crate::keys::{Key, KeyCodec, Slices, Wanted};
 use crate::met::{Meeting, Met};
 use crate::plan::{Counts, Inputs, MergePlan, plan_merge};
 use crate::report::Tally;
+use crate::retaining::Retaining;
 use crate::run::{Attempt, Ended};
 use crate::search::Probe;
 use crate::state::{Maker, Retained, State, StateChanges, Written, join};
@@ -69,8 +70,9 @@ async fn merge_slices(
     let feeds_inserts = !controls::inserts_left_out_of_change_feed(attempt.lake.options());
     let made_of = intake.judge.before_images.as_ref().map(|images| images.made_of(&intake.target.shape));
     let writes = Writes::new(&search, intake.target, &codec.names, made_of.clone(), slices.count == 1, feeds_inserts)?;
-    let mut merge =
-        Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, made_of, writes, sums: Sums::default() };
+    let retaining = Retaining::new(attempt.lake, &intake.target.shape, attempt.options.memory_limit);
+    let sums = Sums::default();
+    let mut merge = Merge { attempt, intake, codec, slices, state, wide, table: &table, search: &search, made_of, writes, retaining, sums };
     for at in 0..slices.count {
         let (events, preimages) = batch.slice(at).await?;
         merge.sums.preimages += preimages;
@@ -110,6 +112,7 @@ struct Merge<'a> {
     /// What new rows are made of, where before-images can stand for old ones.
     made_of: Option<String>,
     writes: Writes<'a>,
+    retaining: Retaining<'a>,
     sums: Sums,
 }
 
@@ -125,7 +128,8 @@ struct PlannedSlice {
 #[derive(Default)]
 struct Sums {
     counts: Counts,
-    state: StateChanges,
+    /// Rows of the state that go.
+    state_removed: BTreeMap<usize, Vec<u64>>,
     ranges: KeyRanges,
     whole_table: bool,
     /// Files of the table in which rows of the keys were found.
@@ -159,6 +163,8 @@ impl Merge<'_> {
         self.writes.apply(&planned.plan, &planned.found).await?;
         self.sums.met.extend(planned.found.places.iter().map(|(file, _)| *file));
         self.sums.add(&planned.plan, &planned.retained, &planned.wanted);
+        let table = &self.attempt.spec.table;
+        self.retaining.add(planned.plan.state_added).await.map_err(|error| Error::spilled(table, error))?;
         Ok(None)
     }
 
@@ -255,7 +261,7 @@ impl Merge<'_> {
     }
 
     async fn commit(self, mut findings: Findings) -> Result<Ended> {
-        let Self { attempt, intake, slices, state, table, search, writes, sums, .. } = self;
+        let Self { attempt, intake, slices, state, table, search, writes, retaining, sums, .. } = self;
         if sums.preimages > 0 {
             *findings.ignored.entry("preimage".to_owned()).or_default() += sums.preimages;
         }
@@ -264,7 +270,9 @@ impl Merge<'_> {
         let files = writes.finish().await?;
         let maker = Maker { flow: attempt.place.label(), version: attempt.reach.to };
         let mut progress = attempt.source_progress(intake.source);
-        match state.write(attempt.lake, intake.target, sums.state, &maker).await? {
+        let added = retaining.finish().await.map_err(|error| Error::spilled(&attempt.spec.table, error))?;
+        let changes = StateChanges { removed: sums.state_removed, added };
+        match state.write(attempt.lake, intake.target, changes, &maker).await? {
             Written::Planned(names_it) => progress.extend(names_it),
             Written::Lost(outcome) => return Ok(Ended::Lost(outcome)),
         }
@@ -310,10 +318,7 @@ impl Sums {
         self.counts.ties += ties;
         for row in &plan.state_removed {
             let (file, at) = retained.places[*row as usize];
-            self.state.removed.entry(file).or_default().push(at);
-        }
-        if plan.state_added.len() > 0 {
-            self.state.added.push(plan.state_added.clone());
+            self.state_removed.entry(file).or_default().push(at);
         }
         merge(&mut self.unknown, &plan.rows.unknown.iter().cloned().collect());
         match wanted {

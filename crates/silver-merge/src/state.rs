@@ -27,6 +27,7 @@ use crate::events::{Events, Kind};
 use crate::growth::{self, any_retyped};
 use crate::identity::Identity;
 use crate::leaves::{LeafSet, Leaves};
+use crate::retaining::Added;
 use crate::search::Place;
 use crate::target::Target;
 
@@ -79,10 +80,10 @@ pub(crate) struct Retained {
 }
 
 /// What changes in the state, over all slices.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct StateChanges {
     pub removed: BTreeMap<usize, Vec<u64>>,
-    pub added: Vec<Events>,
+    pub added: Added,
 }
 
 /// Which of the state is read.
@@ -220,7 +221,7 @@ impl State {
     /// Store errors.
     pub async fn write(&self, lake: &Lake, target: &Target, changes: StateChanges, maker: &Maker<'_>) -> Result<Written> {
         let made_anew = self.fresh && (self.latest.is_some() || self.recorded.is_some());
-        if !made_anew && changes.removed.is_empty() && changes.added.iter().all(|events| events.len() == 0) {
+        if !made_anew && changes.removed.is_empty() && changes.added.is_empty() {
             // A target of a release that did not name the table does so now.
             let known = self.latest.as_ref().filter(|_| self.recorded.is_some());
             return Ok(Written::Planned(known.and_then(|table| self.identity.take_on(table)).into_iter().collect()));
@@ -339,11 +340,12 @@ impl StateWrite<'_> {
         Ok(())
     }
 
-    async fn add(&mut self, target: &Target, added: &[Events], maker: &Maker<'_>, lake: &Lake) -> Result<()> {
+    async fn add(&mut self, target: &Target, added: &Added, maker: &Maker<'_>, lake: &Lake) -> Result<()> {
         let mut writer = self.over.writer(self.options.clone()).map_err(|source| self.lake_error("write to", source))?;
         let now = lake.clock().now().timestamp_micros();
-        for events in added.iter().filter(|events| events.len() > 0) {
-            let rows = encode(target, events, maker, now).map_err(|error| Error::kernel(&self.state.name, error))?;
+        for part in 0..added.parts() {
+            let events = added.part(part).await.map_err(|error| Error::spilled(&self.state.name, error))?;
+            let rows = encode(target, &events, maker, now).map_err(|error| Error::kernel(&self.state.name, error))?;
             writer.write(&rows).await.map_err(|source| self.lake_error("write to", source))?;
         }
         self.out.adds.extend(writer.finish().await.map_err(|source| self.lake_error("write to", source))?);

@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 use proptest::prelude::*;
 use tributary_lake::object_store::ObjectStore;
 use tributary_lake::object_store::memory::InMemory;
+use tributary_lake::{Commit, CommitOutcome, Operation, Reads};
 use tributary_silver_merge::Options;
 use tributary_specs::{Column, LateRows, MergePolicy, SilverSpec, Watermark};
 use tributary_testkit::{Controls, FaultyStore, Frame, FrameDiff, Law, Mode, Tried, Value};
@@ -145,6 +146,29 @@ fn law_late_rows_are_those_of_the_versions_and_of_no_batch() {
 fn control_lateness_by_batch_breaks_the_law_of_late_rows() {
     let law = Law::new("late rows, by batch").within(Duration::from_secs(60));
     law.is_broken(&steps(), |steps, tried| holds(&steps, true, tried));
+}
+
+/// What a table that began anew has not read is no measure of what comes: neither times of rows that are gone, nor none at all.
+#[tokio::test]
+async fn a_full_refresh_over_no_rows_forgets_the_watermark() {
+    let (world, spec) = (World::new(), table("t", LateRows::Drop));
+    let (noon, morning) = (12 * 60, 10 * 60);
+    world.append(&source("a"), &frame(&[(1, Some(noon))])).await.unwrap();
+    world.run(&spec).await.unwrap();
+    let bronze = world.table(&source("a")).await.unwrap();
+    let removes = bronze.files().await.unwrap();
+    let emptied = Commit { operation: Operation::Overwrite, removes, reads: Reads::WholeTable, ..Commit::default() };
+    assert!(matches!(bronze.commit(emptied).await.unwrap(), CommitOutcome::Committed { .. }));
+    let anew = Options { full_refresh: true, accept_shorter_history: true, ..Options::default() };
+    tributary_silver_merge::run(&world.lake, &spec, &anew).await.unwrap();
+    ensure_holds(&world, &spec, &[]).await.unwrap();
+    world.append(&source("a"), &frame(&[(2, Some(morning))])).await.unwrap();
+    world.run(&spec).await.unwrap();
+    ensure_holds(&world, &spec, &[(2, Some(morning))]).await.unwrap();
+    // and it goes on from there
+    world.append(&source("a"), &frame(&[(3, Some(morning - DELAY - 1)), (4, Some(morning - DELAY))])).await.unwrap();
+    world.run(&spec).await.unwrap();
+    ensure_holds(&world, &spec, &[(2, Some(morning)), (4, Some(morning - DELAY))]).await.unwrap();
 }
 
 #[tokio::test]
