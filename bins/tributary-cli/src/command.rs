@@ -46,6 +46,7 @@ pub fn umbrella() -> Command {
             schema(),
             sql(),
             maintain("maintain"),
+            diff(),
             demo(),
             sample(),
             completions(),
@@ -583,6 +584,35 @@ fn sql() -> Command {
         .args(arguments(Program::Sql))
 }
 
+fn diff() -> Command {
+    let point = |name: &'static str, value: &'static str| {
+        Arg::new(name).value_name(value).required(true).help("A version, such as 12, or an instant, such as '2024-05-01 12:00:00' (UTC)")
+    };
+    Command::new("diff")
+        .about("Compare two versions of a table: rows added, removed, changed by key")
+        .long_about(
+            "Compare two versions of a table: rows added, removed and changed by key, how many and some of them.\n\n\
+             Keys are those that the table was made with, or --key; without any whole rows are compared. Only files that are not in both \
+             versions are read.",
+        )
+        .after_help(
+            "Examples:\n  tributary diff silver.orders 3 5\n  tributary diff silver.orders '2024-05-01' '2024-05-02' --key order_id -n 3\n  \
+             tributary diff gold.revenue v1 v2 -o json",
+        )
+        .arg(Arg::new("table").value_name("TABLE").required(true).help("schema.table"))
+        .args([point("from", "FROM"), point("to", "TO")])
+        .arg(
+            Arg::new("key")
+                .long("key")
+                .value_name("COLUMN")
+                .action(ArgAction::Append)
+                .value_delimiter(',')
+                .help("A column that tells rows apart; may be repeated"),
+        )
+        .arg(limit("10"))
+        .args(arguments(Program::Show))
+}
+
 /// Maintenance of tables, called so.
 fn maintain(name: &'static str) -> Command {
     let command = if name == "maintain" { "tributary maintain" } else { name };
@@ -639,6 +669,7 @@ fn maintain(name: &'static str) -> Command {
             verb("reorg", "Write every file anew that has rows marked as deleted, or columns that the table no longer has", "reorg silver.orders"),
             verb("checkpoint", "Write a checkpoint of the log where there is none of the latest version", "checkpoint bronze.orders"),
         ])
+        .subcommands(crate::upkeep::verbs(command))
 }
 
 fn demo() -> Command {

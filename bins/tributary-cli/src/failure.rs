@@ -132,6 +132,16 @@ pub enum Error {
         /// As it was named.
         file: PathBuf,
     },
+    /// CL0047. An argument of the command line is not what it should be.
+    #[error("`{value}` is not {expected}")]
+    Argument {
+        /// As it was typed.
+        value: String,
+        /// What is understood.
+        expected: String,
+        /// The command that was typed.
+        command: &'static str,
+    },
     /// CL0002. `--db-name` puts every layer into one schema, and two datasets of the pipeline would then have one name.
     /// Rename one of them, or leave `--db-name` away.
     #[error("with --db-name {schema} both `{first}` and `{second}` would be `{schema}.{name}`")]
@@ -287,6 +297,7 @@ impl Fault for Error {
             | Self::NothingPortable
             | Self::WhichPipeline { .. }
             | Self::GraphForm { .. }
+            | Self::Argument { .. }
             | Self::SameName { .. }
             | Self::NoTask { .. }
             | Self::NoParameter { .. }
@@ -339,6 +350,7 @@ impl Fault for Error {
             Self::NothingPortable => "CL0044",
             Self::WhichPipeline { .. } => "CL0045",
             Self::GraphForm { .. } => "CL0046",
+            Self::Argument { .. } => "CL0047",
             Self::NoTask { .. } => "CL0020",
             Self::NoParameter { .. } => "CL0021",
             Self::Task { .. } => "CL0022",
@@ -363,6 +375,7 @@ impl Fault for Error {
             | Self::NoTask { .. }
             | Self::NoParameter { .. }
             | Self::Task { .. } => "tributary validate".to_owned(),
+            Self::Argument { command, .. } => format!("{command} --help"),
             Self::GraphForm { .. } => "tributary graph --out graph.html".to_owned(),
             Self::NoDefinition { .. } => "tributary show tables".to_owned(),
             Self::RowsOfRules { table } => {

@@ -12,6 +12,7 @@ mod command;
 mod completions;
 mod ddl;
 pub mod demo;
+mod diff;
 mod doctor;
 mod explain;
 mod failure;
@@ -46,6 +47,7 @@ mod sql;
 mod start;
 mod test;
 mod typed;
+mod upkeep;
 mod validate;
 
 pub use start::{layer, maintenance, umbrella};

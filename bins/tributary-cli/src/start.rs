@@ -10,8 +10,8 @@ use crate::bundle::Given;
 use crate::failure::{Error, Failure, Outcome};
 use crate::logging::{self, Voice};
 use crate::{
-    command, completions, ddl, demo, doctor, explain, graph, infer, init, job, maintain, next, page, plan, quarantine, run, sample, setup,
-    show, sql, test, validate,
+    command, completions, ddl, demo, diff, doctor, explain, graph, infer, init, job, maintain, next, page, plan, quarantine, run, sample,
+    setup, show, sql, test, upkeep, validate,
 };
 
 /// Runs the umbrella and tells what the shell shall see.
@@ -45,6 +45,7 @@ pub fn umbrella(inputs: &Inputs) -> u8 {
             nested(matches, |_, matches| with_settings(Program::Infer, matches, inputs, |loaded| infer::infer(loaded, matches)))
         }
         Some(("maintain", matches)) => maintained(matches, inputs),
+        Some(("diff", matches)) => with_settings(Program::Show, matches, inputs, |loaded| diff::diff(loaded, matches)),
         Some(("sql", matches)) => with_settings(Program::Sql, matches, inputs, |loaded| sql::sql(loaded, matches, inputs)),
         _ => Ok(ExitCode::BadInput.code()),
     })
@@ -64,7 +65,10 @@ pub fn maintenance(inputs: &Inputs) -> u8 {
 
 fn maintained(matches: &ArgMatches, inputs: &Inputs) -> Outcome {
     let (verb, matches) = matches.subcommand().unwrap_or(("auto", matches));
-    with_settings(Program::Maintain, matches, inputs, |loaded| maintain::maintain(verb, loaded, matches))
+    with_settings(Program::Maintain, matches, inputs, |loaded| match upkeep::is_verb(verb) {
+        true => upkeep::upkeep(verb, loaded, matches),
+        false => maintain::maintain(verb, loaded, matches),
+    })
 }
 
 fn with_matches(command: Command, inputs: &Inputs, act: impl FnOnce(&ArgMatches) -> Outcome) -> u8 {

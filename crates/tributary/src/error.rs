@@ -93,6 +93,15 @@ pub enum Error {
         /// The nearest name it has.
         nearest: Option<String>,
     },
+    /// Somebody else brought an earlier version of the table back: rows went back, and what the table says it has consumed did not. The run
+    /// would not take up again what came since. Choose: bring it back once more with its positions, or keep the positions.
+    #[error("version {version} of `{table}` is a restore by somebody else, which left the table's positions as they were")]
+    RestoredByOthers {
+        /// The dataset.
+        table: String,
+        /// The restoring commit.
+        version: u64,
+    },
     /// A table was asked for that is not in the lake.
     #[error("table `{table}` does not exist")]
     NoTable {
@@ -127,6 +136,7 @@ impl Fault for Error {
             | Self::PlanMoved { .. }
             | Self::PlanFormat { .. }
             | Self::GivenRows { .. }
+            | Self::RestoredByOthers { .. }
             | Self::ResetNotAllowed { .. } => FaultClass::BadInput,
             Self::Bronze(source) => source.class(),
             Self::Silver(source) => source.class(),
@@ -147,6 +157,7 @@ impl Fault for Error {
             Self::NoTable { .. } => FaultCode("TR0003"),
             Self::NoColumn { .. } => FaultCode("TR0008"),
             Self::ResetNotAllowed { .. } => FaultCode("TR0006"),
+            Self::RestoredByOthers { .. } => FaultCode("TR0011"),
             Self::PlanMoved { .. } => FaultCode("TR0020"),
             Self::PlanFormat { .. } => FaultCode("TR0021"),
             Self::Sql(source) => source.code(),
@@ -161,6 +172,7 @@ impl Fault for Error {
             Self::Spec(_) | Self::NoDataset { .. } | Self::NoColumn { .. } => Some("tributary validate".to_owned()),
             Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
+            Self::RestoredByOthers { table, .. } => Some(format!("tributary show history {table}")),
             Self::ResetNotAllowed { table } => Some(format!("tributary run --only {table}")),
             Self::PlanMoved { .. } | Self::PlanFormat { .. } => Some("tributary plan --out plan.json".to_owned()),
             Self::Sql(source) => source.next_command(),

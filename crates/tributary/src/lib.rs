@@ -4,6 +4,7 @@ mod amend;
 mod amounts;
 mod check;
 mod definition;
+mod diff;
 mod error;
 mod expectations;
 mod explain;
@@ -31,11 +32,13 @@ pub mod sql;
 mod system;
 mod table;
 mod trial;
+mod upkeep;
 
 pub use tributary_lake::{arrow, datafusion, object_store};
 
 pub use check::{QueryCheck, QueryNote, QueryProblem};
 pub use definition::DefinitionChange;
+pub use diff::{DiffOptions, TableDiff};
 pub use error::Error;
 pub use from_sql::SqlOptions;
 pub use graph::{Graph, GraphColumn, GraphFlow, GraphNode, NodeKind, NodeRun};

@@ -7,6 +7,7 @@ mod drain;
 mod lag;
 mod look;
 mod requeue;
+mod restored;
 mod schedule;
 mod stream;
 mod totals;

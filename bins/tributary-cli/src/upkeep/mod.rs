@@ -165,10 +165,10 @@ fn tell_all<R: Told + Serialize>(output: Output, reports: &[Result<R, Error>], e
         Output::Json => {
             let errors: Vec<String> = failed.iter().map(|failure| format!("{}: {}", failure.code, failure.message)).collect();
             let document = serde_json::json!({ "tables": done, "errors": errors, "exit_code": exit_code });
-            start::print(&format!("{document:#}\n"))?;
+            start::print(&format!("{document:#}\n"))?
         }
-        Output::Csv => output::rows(Output::Csv, &tell::rows(&done)?).map(drop)?,
-    }
+        Output::Csv => output::rows(Output::Csv, &tell::rows(&done)?)?,
+    };
     failed.iter().for_each(|failure| eprint!("{}", failure.text()));
     Ok(exit_code)
 }

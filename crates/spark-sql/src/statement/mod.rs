@@ -11,11 +11,12 @@ mod govern;
 mod maintain;
 mod show;
 mod table;
+mod vacuum;
 
 use self::cursor::Cursor;
 use crate::script::Piece;
 use crate::text::Text;
-use crate::{Change, Error};
+use crate::{Change, Error, Point};
 
 pub use self::alter::{Alteration, Mask};
 pub use self::function::{CreateFunction, Parameter};
@@ -124,6 +125,24 @@ pub enum Statement {
     },
     /// `REORG TABLE t APPLY (PURGE)`.
     Reorg(Name),
+    /// `VACUUM`.
+    Vacuum {
+        /// The table.
+        table: Name,
+        /// `LITE`: files are looked for in the log alone.
+        lite: bool,
+        /// `RETAIN n HOURS`; none = as the table says.
+        retain_hours: Option<u64>,
+        /// `DRY RUN`.
+        dry_run: bool,
+    },
+    /// `RESTORE`.
+    Restore {
+        /// The table.
+        table: Name,
+        /// To where it goes back.
+        to: Point,
+    },
     /// `USE CATALOG c`.
     UseCatalogue(Name),
     /// `USE [SCHEMA] s`, `USE c.s`.
@@ -161,6 +180,8 @@ impl Statement {
             Some("USE") => show::use_of(&mut cursor)?,
             Some("OPTIMIZE") => maintain::optimize(&mut cursor)?,
             Some("REORG") => maintain::reorg(&mut cursor)?,
+            Some("VACUUM") => vacuum::vacuum(&mut cursor)?,
+            Some("RESTORE") => vacuum::restore(&mut cursor)?,
             Some("INSERT" | "UPDATE" | "DELETE" | "MERGE") => Self::Change(change::change(&mut cursor)?),
             Some(word) if !QUERIES.contains(&word) => return Err(unknown(&cursor, word)),
             _ => return Text::of(crate::parse::one(piece.tokens.clone())?).map(Box::new).map(Self::Query),
@@ -182,13 +203,12 @@ const QUERIES: &[&str] = &["SELECT", "WITH", "VALUES", "FROM", "TABLE", "EXPLAIN
 /// Words with which a statement begins.
 const STATEMENTS: &[&str] = &[
     "ALTER", "APPLY", "AUTO", "COMMENT", "CREATE", "DELETE", "DESCRIBE", "DROP", "EXPLAIN", "GRANT", "INSERT", "MERGE", "OPTIMIZE",
-    "REORG", "REVOKE", "SELECT", "SHOW", "UPDATE", "USE", "VALUES", "WITH",
+    "REORG", "RESTORE", "REVOKE", "SELECT", "SHOW", "UPDATE", "USE", "VACUUM", "VALUES", "WITH",
 ];
 
 fn unknown(cursor: &Cursor<'_>, word: &str) -> Error {
     let hint = match word {
-        "VACUUM" | "ANALYZE" | "FSCK" | "MSCK" => "an engine that writes Delta can do it, and this program reads what it leaves".to_owned(),
-        "RESTORE" => "no table goes back to an earlier version: read that with VERSION AS OF, or write its rows by INSERT".to_owned(),
+        "ANALYZE" | "FSCK" | "MSCK" => "an engine that writes Delta can do it, and this program reads what it leaves".to_owned(),
         "CLONE" => "say CREATE TABLE … AS SELECT".to_owned(),
         "CACHE" | "UNCACHE" | "CLEAR" => "nothing is cached between statements: leave it out".to_owned(),
         "REFRESH" => "a run refreshes: `tributary run`, or the definition itself in this text".to_owned(),
@@ -265,6 +285,12 @@ mod tests {
             ("optimize s.t", "Optimize"),
             ("optimize table t zorder by (a, `b c`)", "Optimize"),
             ("reorg table t apply (purge)", "Reorg"),
+            ("vacuum s.t", "Vacuum"),
+            ("vacuum t lite retain 168 hours dry run", "Vacuum"),
+            ("vacuum t dry run retain 0 hours", "Vacuum"),
+            ("restore table t to version as of 3", "Restore"),
+            ("restore s.t timestamp as of '2024-05-01'", "Restore"),
+            ("restore t to for system_version as of 3", "Restore"),
             ("insert into t select 1", "Change"),
             ("insert into t (select 1)", "Change"),
             ("insert overwrite table t (a) values (1)", "Change"),
@@ -287,6 +313,11 @@ mod tests {
             ("optimize t full", "OPTIMIZE … FULL"),
             ("optimize t zorder by a", "Expected: `(`"),
             ("reorg table t apply (upgrade)", "REORG TABLE … APPLY of something else than PURGE"),
+            ("vacuum t retain 7 days", "Expected: HOURS"),
+            ("vacuum t retain -1 hours", "a whole number of hours"),
+            ("vacuum t full lite", "Expected: LITE, FULL"),
+            ("restore t to version as of x", "a whole number"),
+            ("restore t to 3", "TIMESTAMP AS OF"),
             ("create or replace table t (a int)", "CREATE OR REPLACE TABLE"),
             ("create external table t (a int)", "CREATE EXTERNAL TABLE"),
             ("create table t (a int) using csv", "another format than DELTA"),

@@ -30,7 +30,7 @@ impl Run {
         match work {
             Work::Feeds(feeds) => {
                 let feed = feeds.iter().map(|feed| &spec.feeds[*feed]).find(|feed| feed.table == *table);
-                feed.is_some_and(|feed| self.options.builds_feed_anew(&self.pipeline, feed))
+                feed.is_some_and(|feed| self.options.full_refresh.contains(table) && self.builds_anew(table, &feed.properties))
             }
             Work::Silver(index) => self.builds_anew(table, &spec.silver[*index].properties),
             Work::Gold(index) => self.builds_anew(table, &spec.gold[*index].properties),

@@ -97,9 +97,13 @@ impl Run {
             self.options.progress.event(&ProgressEvent::DatasetStarted { table: table.clone(), layer });
         }
         self.lineage.begins(only);
-        let reports = match work {
+        let stopped = self.restored_by_others(work, only).await;
+        let is_stopped = |table: &TableName| stopped.iter().any(|report| report.table == table.to_string());
+        let mut reports = match work {
+            _ if !stopped.is_empty() && stopped.len() == only.len() => Vec::new(),
             Work::Feeds(feeds) => {
                 let chosen = feeds.iter().map(|feed| &spec.feeds[*feed]).filter(|feed| only.contains(&feed.table));
+                let chosen = chosen.filter(|feed| !is_stopped(&feed.table));
                 self.feeds(chosen.collect()).await
             }
             Work::Silver(index) => {
@@ -121,6 +125,7 @@ impl Run {
                 vec![self.in_turn(&spec.table, &spec.properties, self.gold(spec)).await]
             }
         };
+        reports.extend(stopped);
         for report in &reports {
             self.lineage.ended(report).await;
         }
@@ -216,7 +221,7 @@ impl Run {
     }
 
     /// Whether a dataset is still to be built anew: once a run, however long that goes on.
-    fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
+    pub(super) fn builds_anew(&self, table: &TableName, properties: &BTreeMap<String, String>) -> bool {
         self.options.builds_anew(table, properties) && !self.is_up_to_date(table)
     }
 
@@ -397,7 +402,7 @@ pub(super) fn skipped(layer: Layer, table: &TableName, source: &TableName) -> Fi
     Finished { layer, report: DatasetReport { table: table.to_string(), status: Status::Skipped, reason, ..DatasetReport::default() } }
 }
 
-fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) -> DatasetReport {
+pub(super) fn failed<E: Fault + 'static>(table: &TableName, error: &E, started: Instant) -> DatasetReport {
     failed_with(table, reported(error, tributary_fault::chain(error), error.next_command()), started)
 }
 

@@ -32,6 +32,7 @@ mod prune;
 mod rows;
 mod session;
 mod spaces;
+mod vacuum;
 
 pub use ddl::{create_table, definition};
 pub use error::Error;
@@ -43,7 +44,7 @@ pub use session::{Answer, Ends, Session, SessionOptions, Step, ends, steps};
 use tributary_fault::nearest;
 use tributary_lake::CommitOutcome;
 use tributary_lake::datafusion::prelude::DataFrame;
-pub use tributary_spark_sql::Error as TextError;
+pub use tributary_spark_sql::{Error as TextError, instant};
 use tributary_spark_sql::{Name, Text};
 use tributary_specs::TableSpec;
 

@@ -9,7 +9,7 @@ use tributary_maintenance::Task;
 use tributary_spark_sql::{Change, Kind, Statement, Tables, Text, pieces};
 
 use super::open::Catalogues;
-use super::{Error, TextError, describe, functions, insert, keeper, rows};
+use super::{Error, TextError, describe, functions, insert, keeper, rows, vacuum};
 use crate::{Lake, RunOptions, RunReport, SqlOptions};
 
 /// Who types, and what they have agreed to.
@@ -166,6 +166,11 @@ impl Session {
                 Box::pin(self.maintain(&table, task)).await?
             }
             Statement::Reorg(table) => Box::pin(self.maintain(&table, Task::Reorg)).await?,
+            Statement::Vacuum { table, lite, retain_hours, dry_run } => {
+                let rows = Box::pin(self.vacuum(&table, vacuum::Asked { lite, retain_hours, dry_run })).await?;
+                return self.listed(rows);
+            }
+            Statement::Restore { table, to } => Box::pin(self.restore(&table, to)).await?,
             Statement::Change(change) => Box::pin(self.change(change)).await?,
             Statement::CreateSpace { kind, name, if_not_exists, comment } => {
                 Box::pin(self.create_space(kind, &name, if_not_exists, comment)).await?

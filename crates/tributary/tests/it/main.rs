@@ -24,4 +24,5 @@ mod stars;
 mod statements;
 mod stream;
 mod streaming_tables;
+mod upkeep;
 mod workspace;
