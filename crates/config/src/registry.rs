@@ -211,7 +211,8 @@ settings! {
         programs: Program::DATASETS,
     }
 
-    /// Build every silver and gold dataset that is run anew, but those whose `pipelines.reset.allowed` is `false`.
+    /// Build every dataset of the pipeline that is run anew, but those whose `pipelines.reset.allowed` is `false`, and feeds that stand by
+    /// themselves.
     full_refresh_all: bool = {
         default: Some("false"),
         reach: Reach::CommandLine,

@@ -9,7 +9,7 @@ use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::rewrite::refuse_if;
 use crate::scope::{Column, Relation, same};
-use crate::{Error, error};
+use crate::{Error, asked, error};
 
 /// Refuses names in the quotes of strings: the dialect joins `'a' 'b'` to one string, where the parser takes `b` for a name.
 ///
@@ -89,7 +89,10 @@ pub(crate) fn renamed(alias: &TableAlias, columns: Vec<Column>) -> Result<Vec<Co
         return Ok(columns);
     }
     if names.len() != columns.len() {
-        let reason = format!("`{}` has {} columns but {} names", name.value, columns.len(), names.len());
+        let reason = match name.value.as_str() {
+            asked::ROWS => format!("IN looks for rows of {} values in a query of {} columns", names.len(), columns.len()),
+            name => format!("`{name}` has {} columns but {} names", columns.len(), names.len()),
+        };
         return Err(Error::Plan { reason, span: error::position(name.span) });
     }
     Ok(names.iter().zip(columns).map(|(name, column)| Column { name: name.name.value.clone(), called: None, ..column }).collect())

@@ -21,7 +21,7 @@ use crate::unfold::template;
 use crate::{Error, ast, functions, groups, unfold};
 
 /// The name of the rows of a query that IN looks into; no text can name it.
-const ROWS: &str = "\u{1}rows of IN";
+pub(crate) const ROWS: &str = "\u{1}rows of IN";
 
 /// Says EXISTS and IN of a select list otherwise.
 ///

@@ -99,6 +99,28 @@ fn of_types(reason: &str) -> Option<String> {
         let what = if operators.contains("comparison") { "compared" } else { "put together" };
         return Some(format!("{} and {} cannot be {what}: cast one side", in_words(left), in_words(right)));
     }
+    if let Some((_, of)) = reason.split_once("There isn't a common type to coerce ") {
+        let (sides, _) = of.split_once(" in LIKE")?;
+        let (left, right) = sides.rsplit_once(" and ")?;
+        return Some(format!("LIKE compares strings, not {} with {}: cast them", in_words(left), in_words(right)));
+    }
+    if let Some((_, of)) = reason.split_once("Cannot access field at argument ") {
+        let (of, _) = of.split_once(": type ")?.1.split_once(" is not Struct")?;
+        return Some(format!("there is no field inside {}", in_words(of)));
+    }
+    if let Some((of, _)) = reason.split_once("' failed to match any signature") {
+        let (_, function) = of.rsplit_once("Function '")?;
+        return Some(format!("`{function}` takes no values of these types"));
+    }
+    for (said, meant) in [
+        ("Aggregate function calls cannot be nested", "an aggregate of an aggregate: compute the inner one in a query within FROM"),
+        ("Too many columns! The subquery should only return one column", "a query that is one value has one column"),
+        ("Fail to find the coerced type", "these values do not go together: cast some of them"),
+    ] {
+        if reason.contains(said) {
+            return Some(meant.to_owned());
+        }
+    }
     let (_, of) = reason.split_once("user-defined coercion failed with: ")?;
     let (told, _) = of.split_once(". No function matches").unwrap_or((of, ""));
     Some(told.trim_start_matches("Error during planning: ").to_owned())

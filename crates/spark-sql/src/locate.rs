@@ -94,7 +94,8 @@ impl<'a> Locator<'a> {
         let SetExpr::SetOperation { left, right, op, set_quantifier } = body else { return None };
         let (SetExpr::Select(first), SetExpr::Select(second)) = (left.as_ref(), right.as_ref()) else { return None };
         let one = |select: &Select, item: &SelectItem| {
-            let select = Select { projection: vec![item.clone()], group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()), ..select.clone() };
+            let select =
+                Select { projection: vec![item.clone()], group_by: GroupByExpr::Expressions(Vec::new(), Vec::new()), ..select.clone() };
             Box::new(SetExpr::Select(Box::new(Select { having: None, ..select })))
         };
         first.projection.iter().zip(&second.projection).find_map(|(of_first, of_second)| {

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::sql::sqlparser::ast::{
-    DataType as Written, Expr, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, Query, Spanned, UnaryOperator, Value, Visit,
-    Visitor, WindowType,
+    DataType as Written, Expr, Function, NamedWindowDefinition, NamedWindowExpr, OrderByExpr, Query, Spanned, UnaryOperator, Value,
+    ValueWithSpan, Visit, Visitor, WindowType,
 };
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -58,7 +58,7 @@ pub(crate) fn is_ordered(function: &str, order_by: &[OrderByExpr], span: Span) -
     }
 }
 
-/// Refuses a number of rows below zero.
+/// Refuses a number of rows below zero, and one that is no whole number.
 ///
 /// # Errors
 /// [`Error::Refused`].
@@ -67,6 +67,9 @@ pub(crate) fn is_count(clause: &str, rows: &Expr) -> Result<(), Error> {
         Expr::Nested(inside) => is_count(clause, inside),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } if literal::is_number(expr) => {
             Err(Error::refused_with_hint(format!("{clause} of fewer than no rows"), "say a whole number from 0", rows.span()))
+        }
+        Expr::Value(ValueWithSpan { value: Value::Number(digits, _), span }) if digits.to_string().contains(['.', 'e', 'E']) => {
+            Err(Error::refused_with_hint(format!("{clause} of what is no whole number"), "say a whole number from 0", *span))
         }
         _ => Ok(()),
     }

@@ -247,6 +247,7 @@ impl<'a> Check<'a> {
             Err(_) => self.one_by_one(dataset).await?.ok_or_else(left)?,
         };
         self.names(dataset, &spec);
+        self.misfits(dataset, &spec);
         if grows(self.pipeline, dataset, self.reads_growing(dataset)) {
             self.growing.insert(dataset.table.clone());
         }

@@ -81,6 +81,16 @@ pub enum Error {
         /// The dataset.
         table: String,
     },
+    /// A dataset was named in another catalogue than the lake's.
+    #[error("`{table}` is of the catalogue `{other}`, and this lake's catalogue is `{catalogue}`")]
+    OtherCatalogue {
+        /// As given.
+        table: String,
+        /// The catalogue before it.
+        other: String,
+        /// The lake's.
+        catalogue: String,
+    },
     /// A dataset names a column for how its rows lie, or in a rule of the whole table, that it does not have.
     #[error("{clause} of `{table}` names `{column}`, which the table does not have{}", hint(.nearest))]
     NoColumn {
@@ -92,6 +102,19 @@ pub enum Error {
         column: String,
         /// The nearest name it has.
         nearest: Option<String>,
+    },
+    /// A column of a dataset cannot be what is declared of it: its default does not fit it, or it is no time though its rows are to be
+    /// fresh by it.
+    #[error("{clause} of `{table}`: column `{column}` {reason}")]
+    ColumnMisfit {
+        /// The dataset.
+        table: String,
+        /// `schema`, `set_expectations[0]`, ….
+        clause: String,
+        /// The column.
+        column: String,
+        /// What is wrong, as `is a string, and freshness asks for a date or a timestamp`.
+        reason: String,
     },
     /// Somebody else brought an earlier version of the table back: rows went back, and what the table says it has consumed did not. The run
     /// would not take up again what came since. Choose: bring it back once more with its positions, or keep the positions.
@@ -131,8 +154,10 @@ impl Fault for Error {
             | Self::Sql(_)
             | Self::Unprotected { .. }
             | Self::NoDataset { .. }
+            | Self::OtherCatalogue { .. }
             | Self::NoTable { .. }
             | Self::NoColumn { .. }
+            | Self::ColumnMisfit { .. }
             | Self::PlanMoved { .. }
             | Self::PlanFormat { .. }
             | Self::GivenRows { .. }
@@ -153,9 +178,10 @@ impl Fault for Error {
             Self::Silver(source) => source.code(),
             Self::Gold(source) => source.code(),
             Self::Lake(source) => source.code(),
-            Self::NoDataset { .. } => FaultCode("TR0002"),
+            Self::NoDataset { .. } | Self::OtherCatalogue { .. } => FaultCode("TR0002"),
             Self::NoTable { .. } => FaultCode("TR0003"),
             Self::NoColumn { .. } => FaultCode("TR0008"),
+            Self::ColumnMisfit { .. } => FaultCode("TR0009"),
             Self::ResetNotAllowed { .. } => FaultCode("TR0006"),
             Self::RestoredByOthers { .. } => FaultCode("TR0011"),
             Self::PlanMoved { .. } => FaultCode("TR0020"),
@@ -169,7 +195,9 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         match self {
             Self::Url { .. } => Some("tributary run --warehouse data/lake".to_owned()),
-            Self::Spec(_) | Self::NoDataset { .. } | Self::NoColumn { .. } => Some("tributary validate".to_owned()),
+            Self::Spec(_) | Self::NoDataset { .. } | Self::OtherCatalogue { .. } | Self::NoColumn { .. } | Self::ColumnMisfit { .. } => {
+                Some("tributary validate".to_owned())
+            }
             Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),
             Self::NoTable { .. } => Some("tributary show tables".to_owned()),
             Self::RestoredByOthers { table, .. } => Some(format!("tributary show history {table}")),

@@ -36,5 +36,15 @@ fn view_of<'a>(pipeline: &'a Pipeline, table: &str, catalogue: &str) -> Result<&
     let below = |(first, rest): (&str, &str)| first.trim_matches('`').eq_ignore_ascii_case(catalogue).then(|| rest.parse().ok()).flatten();
     let wanted: Option<TableName> = table.parse().ok().or_else(|| table.split_once('.').and_then(below));
     let found = wanted.and_then(|wanted| named(&wanted));
-    found.ok_or_else(|| Error::no_dataset(table, views.iter().map(|spec| &spec.table)))
+    found.ok_or_else(|| match other_catalogue(table, catalogue) {
+        Some(other) => Error::OtherCatalogue { table: table.to_owned(), other, catalogue: catalogue.to_owned() },
+        None => Error::no_dataset(table, views.iter().map(|spec| &spec.table)),
+    })
+}
+
+/// The catalogue before a name of three parts, where it is another than the lake's.
+fn other_catalogue(table: &str, catalogue: &str) -> Option<String> {
+    let (first, rest) = table.split_once('.')?;
+    let first = first.trim_matches('`');
+    (rest.parse::<TableName>().is_ok() && !first.eq_ignore_ascii_case(catalogue)).then(|| first.to_owned())
 }

@@ -12,7 +12,7 @@ use tributary_bronze::{Extent, KafkaOptions, OnGap};
 use tributary_lake::{Clock, SystemClock};
 use tributary_specs::{DatasetReport, Layer, SourceFeed, TableName};
 
-use crate::OpenLineage;
+use crate::{OpenLineage, Pipeline};
 
 /// How a lake is opened.
 ///
@@ -92,7 +92,8 @@ pub struct RunOptions {
     /// Streams pass over commits that updated or deleted rows of a table that they read by its appends, though their flows are not
     /// declared so. What they took up of those rows stays; the report counts the commits.
     pub skip_change_commits: bool,
-    /// Every silver and gold dataset that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects.
+    /// Every dataset of the pipeline that the run chooses is built anew, but those that `pipelines.reset.allowed` = `false` protects, and
+    /// feeds that stand by themselves: of feeds only streaming tables over `read_files` and `read_kafka` are datasets of the pipeline.
     pub full_refresh_all: bool,
     /// Tables are written on which masks or row filters are recorded, though nothing enforces those; every report names them.
     pub accept_unprotected: bool,
@@ -162,9 +163,11 @@ impl RunOptions {
         self.refreshes_in_full(table) && tributary_specs::reset_allowed(properties)
     }
 
-    /// Whether the run builds a feed's table anew: where it was named, for a feed is not built anew with all others.
-    pub(crate) fn builds_feed_anew(&self, feed: &SourceFeed) -> bool {
-        self.full_refresh.contains(&feed.table) && self.builds_anew(&feed.table, &feed.properties)
+    /// Whether the run builds a feed's table anew: with all others where it is a dataset of the pipeline's files (a streaming table over
+    /// `read_files` or `read_kafka`), as on the platform; a feed that stands by itself only where it was named.
+    pub(crate) fn builds_feed_anew(&self, pipeline: &Pipeline, feed: &SourceFeed) -> bool {
+        let named = self.full_refresh.contains(&feed.table) || (self.full_refresh_all && pipeline.defines_feed(&feed.table));
+        named && self.builds_anew(&feed.table, &feed.properties)
     }
 }
 

@@ -145,6 +145,12 @@ impl Pipeline {
         rules.iter().map(|rule| rule.name.as_str()).collect()
     }
 
+    /// Whether a feed was read from the pipeline's SQL files.
+    pub(crate) fn defines_feed(&self, table: &TableName) -> bool {
+        let found = self.spec().datasets().into_iter().find(|dataset| dataset.layer == Layer::Bronze && dataset.table == *table);
+        found.is_some_and(|feed| self.place(&feed.path(), &Part::default()).is_some())
+    }
+
     /// Where a part of a dataset stands in the SQL files of the pipeline; none where it was not read from any.
     pub(crate) fn place(&self, dataset: &Path, part: &Part) -> Option<Place> {
         let path = part.path(dataset);

@@ -53,3 +53,22 @@ fn an_option_whose_value_is_no_number_or_no_boolean_is_a_mistake_and_not_the_def
     }
     assert_eq!(table("settleSeconds => 30, header => 'False'"), Vec::<String>::new());
 }
+
+#[test]
+fn what_follows_from_a_mistake_is_not_told_again() {
+    let flow = |target: &str| format!("CREATE FLOW f AS AUTO CDC INTO {target} FROM STREAM(raw.h) KEYS (id) SEQUENCE BY ts;");
+    let table = |name: &str| format!("CREATE STREAMING TABLE {name};");
+    for (text, told) in [
+        // a flow that misses its table by a letter, and the table that so gets none
+        ([table("s.orders"), flow("s.ordesr")].join("\n"), vec!["2:32 PS0018"]),
+        // a view without a query, and a flow into it
+        (["CREATE MATERIALIZED VIEW s.m;".to_owned(), flow("s.m")].join("\n"), vec!["1:26 PS0011"]),
+        // and what does not follow
+        ([table("s.orders"), table("s.visits"), flow("s.ordesr")].join("\n"), vec!["2:24 PS0011", "3:32 PS0018"]),
+        (["CREATE MATERIALIZED VIEW s.m AS SELECT 1 AS a;".to_owned(), flow("s.m")].join("\n"), vec!["2:32 PS0018"]),
+    ] {
+        let found = faults(&read(&text));
+        let places: Vec<String> = found.iter().map(|fault| fault.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+        assert_eq!(places, told, "{text}\n{found:#?}");
+    }
+}

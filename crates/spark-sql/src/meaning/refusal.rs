@@ -2,7 +2,7 @@
 
 use tributary_lake::arrow::datatypes::DataType;
 use tributary_lake::datafusion::common::DFSchema;
-use tributary_lake::datafusion::logical_expr::expr::InList;
+use tributary_lake::datafusion::logical_expr::expr::{Case, InList};
 use tributary_lake::datafusion::logical_expr::utils::split_conjunction;
 use tributary_lake::datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, Union};
 use tributary_lake::datafusion::sql::sqlparser::tokenizer::Span;
@@ -68,6 +68,12 @@ pub(super) fn of_expression(expression: &Expr, schema: &DFSchema) -> Option<Erro
             let of = type_of(expr)?;
             list.iter().find_map(|one| comparison(&of, &type_of(one)?))
         }
+        Expr::Case(Case { expr: None, when_then_expr, .. }) => when_then_expr.iter().find_map(|(when, _)| {
+            let of = type_of(when)?;
+            let is_other = of.is_numeric() || is_text(&of) || is_time(&of);
+            let hint = "compare it, such as … <> 0, or say CASE … WHEN … for a value";
+            if is_other { refuse(format!("CASE WHEN {}", said(&of)), hint) } else { None }
+        }),
         Expr::Not(of) if type_of(of)?.is_numeric() => refuse("NOT of a number".to_owned(), "compare it, such as … <> 0"),
         Expr::Cast(Cast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
         Expr::TryCast(TryCast { expr, field }) => has_cast(&type_of(expr)?, field.data_type()),
@@ -126,6 +132,9 @@ fn operation(left: &DataType, op: Operator, right: &DataType) -> Option<Error> {
 fn comparison(left: &DataType, right: &DataType) -> Option<Error> {
     if (*left == DataType::Boolean && right.is_numeric()) || (*right == DataType::Boolean && left.is_numeric()) {
         return refuse(format!("comparing {} with {}", said(left), said(right)), "cast one side");
+    }
+    if has_map(left) || has_map(right) {
+        return refuse("comparing maps".to_owned(), "compare array_sort(map_entries(…))");
     }
     None
 }

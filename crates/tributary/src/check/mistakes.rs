@@ -6,7 +6,7 @@ use tributary_fault::Fault as _;
 use tributary_gold_agg::Error as Gold;
 use tributary_silver_merge::Error as Silver;
 use tributary_spark_sql::Error as Text;
-use tributary_specs::{DatasetRef, Layer, Path, SetRule, SilverSpec, Step, TableSpec};
+use tributary_specs::{Column, DataType, DatasetRef, Layer, Path, SetExpectation, SetRule, SilverSpec, Step, TableSpec};
 
 use super::{Check, QueryProblem, Unplanned, grows, missed_column};
 use crate::amend::{Draft, Left, Shift};
@@ -140,6 +140,53 @@ impl Check<'_> {
             self.tell(dataset, &part, Error::NoColumn { table, clause, column, nearest });
         }
     }
+
+    /// Columns that are not what is declared of them: defaults that do not fit, and times by which rows are to be fresh that are none.
+    pub(super) fn misfits(&mut self, dataset: &DatasetRef, spec: &TableSpec) {
+        let table = dataset.table.to_string();
+        let now = self.planner.lake.inner().clock().now();
+        for (column, reason) in tributary_lake::refused_defaults(declared_columns(self.pipeline, dataset), now) {
+            let part = Part { steps: vec![Step::Field("schema".to_owned())], name: Some(column.clone()), ..Part::default() };
+            let (table, reason) = (table.clone(), format!("cannot have its default: {reason}"));
+            self.tell(dataset, &part, Error::ColumnMisfit { table, clause: "schema".to_owned(), column, reason });
+        }
+        let rules = set_rules(self.pipeline, dataset).iter().enumerate();
+        let fresh = rules.filter_map(|(at, rule)| match &rule.rule {
+            SetRule::Freshness { column, .. } => Some((at, column)),
+            SetRule::Unique(_) | SetRule::RowCount { .. } => None,
+        });
+        for (at, name) in fresh {
+            let Some(column) = spec.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)) else { continue };
+            if matches!(column.data_type, DataType::Date | DataType::Timestamp | DataType::TimestampNtz) {
+                continue;
+            }
+            let steps = vec![Step::Field("set_expectations".to_owned()), Step::Index(at)];
+            let clause = steps.iter().cloned().collect::<Path>().to_string();
+            let part = Part { steps, ..Part::default() };
+            let reason = format!("is {}, and freshness asks for a date or a timestamp", tributary_spark_sql::type_name(&column.data_type));
+            self.tell(dataset, &part, Error::ColumnMisfit { table: table.clone(), clause, column: name.clone(), reason });
+        }
+    }
+}
+
+/// The columns that a dataset declares.
+fn declared_columns<'p>(pipeline: &'p Pipeline, dataset: &DatasetRef) -> &'p [Column] {
+    let spec = pipeline.spec();
+    match dataset.layer {
+        Layer::Bronze => &spec.feeds[dataset.index].columns,
+        Layer::Silver => &spec.silver[dataset.index].schema,
+        Layer::Gold => &spec.gold[dataset.index].schema,
+    }
+}
+
+/// The rules of a dataset's whole table.
+fn set_rules<'p>(pipeline: &'p Pipeline, dataset: &DatasetRef) -> &'p [SetExpectation] {
+    let spec = pipeline.spec();
+    match dataset.layer {
+        Layer::Bronze => &[],
+        Layer::Silver => &spec.silver[dataset.index].set_expectations,
+        Layer::Gold => &spec.gold[dataset.index].set_expectations,
+    }
 }
 
 /// A mistake weighs more than what only the first run can tell, and of that what comes first.
@@ -156,28 +203,25 @@ fn named_columns(pipeline: &Pipeline, dataset: &DatasetRef) -> Vec<(Vec<Step>, S
     let mut named = Vec::new();
     let mut add =
         |field: &str, columns: &[String]| named.extend(columns.iter().map(|column| (vec![Step::Field(field.to_owned())], column.clone())));
-    let rules = match dataset.layer {
+    match dataset.layer {
         Layer::Bronze => {
             let feed = &spec.feeds[dataset.index];
             add("partition_by", &feed.partition_by);
             add("cluster_by", &feed.cluster_by);
-            return named;
         }
         Layer::Silver => {
             let silver = &spec.silver[dataset.index];
             add("partition_by", &silver.partition_by);
             add("cluster_by", &silver.cluster_by);
-            &silver.set_expectations
         }
         Layer::Gold => {
             let gold = &spec.gold[dataset.index];
             add("partition_by", &gold.partition_by);
             add("cluster_by", &gold.cluster_by);
             add("zorder_by", &gold.zorder_by);
-            &gold.set_expectations
         }
-    };
-    for (at, rule) in rules.iter().enumerate() {
+    }
+    for (at, rule) in set_rules(pipeline, dataset).iter().enumerate() {
         let columns = match &rule.rule {
             SetRule::Unique(columns) => columns.as_slice(),
             SetRule::Freshness { column, .. } => std::slice::from_ref(column),

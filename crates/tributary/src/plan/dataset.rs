@@ -330,7 +330,7 @@ impl Planning<'_> {
     fn builds_anew(&self, dataset: &DatasetRef) -> bool {
         let spec = self.pipeline.spec();
         match dataset.layer {
-            Layer::Bronze => self.options.builds_feed_anew(&spec.feeds[dataset.index]),
+            Layer::Bronze => self.options.builds_feed_anew(self.pipeline, &spec.feeds[dataset.index]),
             Layer::Silver => self.options.builds_anew(&dataset.table, &spec.silver[dataset.index].properties),
             Layer::Gold => self.options.builds_anew(&dataset.table, &spec.gold[dataset.index].properties),
         }

@@ -25,7 +25,7 @@ impl Inputs {
         let mut of_bronze = bronze_options(pipeline, options)?;
         let chosen = feeds.iter().filter(|feed| options.chooses(tributary_specs::Layer::Bronze, &feed.table));
         of_bronze.only = Some(chosen.map(|feed| feed.name.clone()).collect());
-        let anew = feeds.iter().filter(|feed| options.builds_feed_anew(feed));
+        let anew = feeds.iter().filter(|feed| options.builds_feed_anew(pipeline, feed));
         of_bronze.full_refresh = anew.map(|feed| feed.name.clone()).collect();
         let looks = tributary_bronze::look(lake.inner(), feeds, &of_bronze).await?;
         let past = last_runs(lake).await.unwrap_or_default();

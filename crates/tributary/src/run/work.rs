@@ -158,7 +158,7 @@ impl Run {
             Ok(options) => options,
             Err(error) => return chosen.iter().map(|feed| failed(&feed.table, &error, started)).collect(),
         };
-        let anew = chosen.iter().filter(|feed| self.options.builds_feed_anew(feed) && !self.is_up_to_date(&feed.table));
+        let anew = chosen.iter().filter(|feed| self.options.builds_feed_anew(&self.pipeline, feed) && !self.is_up_to_date(&feed.table));
         options.full_refresh = anew.map(|feed| feed.name.clone()).collect();
         options.only = Some(chosen.into_iter().map(|feed| feed.name.clone()).collect());
         options.progress = Arc::new(Advances { sink: Arc::clone(&self.options.progress), moved: self.moved.clone() });

@@ -29,6 +29,7 @@ mod masks;
 mod open;
 mod privileges;
 mod prune;
+mod reads;
 mod rows;
 mod session;
 mod spaces;

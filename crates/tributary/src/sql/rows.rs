@@ -7,7 +7,8 @@
 //! What must stay true:
 //! - A row of the table is taken once. Where several rows of a source match one, the statement stops before its commit.
 //! - With an update or a delete the change feed's files hold every change of the commit, inserts included.
-//! - What the statement read is what the commit is planned on: who adds or removes rows meanwhile makes it plan again.
+//! - What the statement read is what the commit is planned on: who adds or removes rows meanwhile makes it plan again, where they may be
+//!   rows that it looks for.
 //! - A statement that changes nothing commits nothing.
 //! - A generated column that a clause gives no value is computed of the row as the clause leaves it.
 
@@ -33,7 +34,7 @@ use tributary_lake::{
 use tributary_spark_sql::{CLAUSE, FILE, PlannedChange, ROW, RowAction, RowChange, Tables, Target, after, before};
 
 use super::session::Planner;
-use super::{Error, prune};
+use super::{Error, prune, reads};
 
 /// Rows by what became of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,6 +57,7 @@ pub(crate) async fn attempt(
     let names = [catalogue.as_str(), &table.name().schema, &table.name().name];
     tables.put_target(names, Arc::new(Placed::new(table, &files)));
     let (actions, often) = (change.actions(), change.may_take_one_row_often());
+    let (is_merge, reads_itself) = (change.is_merge(), names_itself(&change, table));
     let operation = match (change.is_merge(), actions.first()) {
         (false, Some(RowAction::Delete)) => Operation::Delete,
         (false, _) => Operation::Update,
@@ -64,7 +66,19 @@ pub(crate) async fn attempt(
     let tells = table.has_change_feed() && actions.iter().any(|action| *action != RowAction::Insert);
     let target = Target { names, columns: table.columns(), before: tells };
     let PlannedChange { plan, computed } = change.plan(&planner.context, &planner.state, tables, &target, &planner.own).await?;
-    let rows = DataFrame::new(planner.state.clone(), plan).filter(ident(CLAUSE).is_not_null()).map_err(Error::run)?;
+    let (plan, reads) = match (reads_itself, is_merge) {
+        (true, _) => (plan, Reads::WholeTable),
+        (false, true) => reads::of_keys(plan, &planner.state).await.map_err(Error::run)?,
+        (false, false) => {
+            let reads = reads::of_condition(&plan).map_err(Error::run)?;
+            (plan, reads)
+        }
+    };
+    // a row that a merge finds and leaves keeps it from adding one
+    let rests = matches!(reads, Reads::Keys(_)) && actions.contains(&RowAction::Insert);
+    let wanted = ident(CLAUSE).is_not_null();
+    let wanted = if rests { wanted.or(ident(FILE).is_not_null()) } else { wanted };
+    let rows = DataFrame::new(planner.state.clone(), plan).filter(wanted).map_err(Error::run)?;
     let mut rows = rows.execute_stream().await.map_err(Error::run)?;
     let mut written = Written {
         table,
@@ -75,9 +89,12 @@ pub(crate) async fn attempt(
         writer: table.writer(WriterOptions::default())?,
         feed: tells.then(|| table.change_writer()),
         taken: BTreeMap::new(),
+        found: BTreeSet::new(),
+        reads,
         counts: Counts::default(),
     };
     while let Some(batch) = rows.try_next().await.map_err(Error::run)? {
+        let batch = written.set_aside(batch)?;
         written.take(&batch).await?;
     }
     written.commit(files.to_vec()).await
@@ -95,10 +112,26 @@ struct Written<'t> {
     feed: Option<ChangeWriter>,
     /// Places of rows that go, by the number of their file.
     taken: BTreeMap<usize, BTreeSet<u64>>,
+    /// Numbers of files in which rows were found that stay as they are, and keep the statement from adding some.
+    found: BTreeSet<usize>,
+    reads: Reads,
     counts: Counts,
 }
 
 impl Written<'_> {
+    /// The rows that some clause takes; of the others it is remembered where they are.
+    fn set_aside(&mut self, batch: RecordBatch) -> Result<RecordBatch, Error> {
+        let clauses = whole(&batch, CLAUSE)?;
+        if clauses.null_count() == 0 {
+            return Ok(batch);
+        }
+        let files = whole(&batch, FILE)?;
+        let resting = (0..batch.num_rows()).filter(|row| clauses.is_null(*row) && files.is_valid(*row));
+        self.found.extend(resting.filter_map(|row| usize::try_from(files.value(row)).ok()));
+        let taken = (0..batch.num_rows()).map(|row| clauses.is_valid(row)).collect::<BooleanArray>();
+        filter_record_batch(&batch, &taken).map_err(failed)
+    }
+
     async fn take(&mut self, batch: &RecordBatch) -> Result<(), Error> {
         let clauses = whole(batch, CLAUSE)?;
         let clause = |row: usize| usize::try_from(clauses.value(row)).ok();
@@ -194,6 +227,7 @@ impl Written<'_> {
             self.writer.abandon().await?;
             return Ok((self.counts, None));
         }
+        let rests_on = self.found.iter().filter_map(|number| files.get(*number).cloned()).collect();
         let (mut marks, mut removes) = (Vec::new(), Vec::new());
         let search = KeySearch::new(self.table, files);
         for (number, rows) in self.taken {
@@ -225,13 +259,19 @@ impl Written<'_> {
             removes,
             marks,
             changes,
-            reads: Reads::WholeTable,
+            rests_on,
+            reads: self.reads,
             metrics: metrics.into_iter().map(|(name, rows)| (name.to_owned(), rows.to_string())).collect(),
             ..Commit::default()
         };
         let outcome = self.table.commit(commit).await?;
         Ok((self.counts, Some(outcome)))
     }
+}
+
+/// Whether a statement reads the table that it changes besides, by whatever name.
+fn names_itself(change: &RowChange, table: &Table) -> bool {
+    change.uses().iter().any(|used| used.parts.last().is_some_and(|name| name.eq_ignore_ascii_case(&table.name().name)))
 }
 
 /// Those of the table's columns at these places, to be computed.

@@ -95,7 +95,23 @@ async fn files_whose_statistics_hold_no_row_of_a_condition_are_not_read() {
             "MERGE INTO s.t USING (SELECT 11 AS id, 7 AS n) s ON t.id = s.id AND t.id >= 10 AND t.id < 20 WHEN MATCHED THEN UPDATE SET n = s.n",
             "1 rows updated, 0 deleted, 0 inserted",
         ),
+        (
+            "MERGE INTO s.t USING (VALUES (11, 8), (12, 1)) s (id, n) ON t.id = s.id WHEN MATCHED AND s.n > 9 THEN DELETE WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.n)",
+            "1 rows updated, 0 deleted, 1 inserted",
+        ),
+        (
+            "MERGE INTO s.t USING (SELECT CAST(NULL AS BIGINT) AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            "0 rows updated, 0 deleted, 0 inserted",
+        ),
     ] {
         assert_eq!(sql.says(statement).await, said, "{statement}");
+    }
+    // the source's keys say nothing where rows are looked for that it has not, or where it may give others when it is asked again
+    for reads_all in [
+        "MERGE INTO s.t USING (SELECT 11 AS id) s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        "MERGE INTO s.t USING (SELECT cast(11 + rand() AS BIGINT) AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "MERGE INTO s.t USING (SELECT 11 AS id) s ON t.id >= s.id WHEN MATCHED THEN DELETE",
+    ] {
+        assert!(sql.says(reads_all).await.starts_with("error["), "{reads_all}");
     }
 }

@@ -24,5 +24,6 @@ mod stars;
 mod statements;
 mod stream;
 mod streaming_tables;
+mod unfolded;
 mod upkeep;
 mod workspace;

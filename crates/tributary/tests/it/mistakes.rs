@@ -94,8 +94,34 @@ async fn each_kind_of_mistake_is_told_once_at_its_line_and_column() {
         (view("SELECT order_id FROM bronze.orders WHERE ⟦status⟧"), "non-boolean"),
         (view("SELECT order_id FROM bronze.orders WHERE (⟦amount⟧ > 1) = 5"), "comparing"),
         (view("SELECT order_id, status FROM bronze.orders UNION ALL ⟦SELECT order_id FROM bronze.orders⟧"), "different number of columns"),
-        (view("SELECT order_id FROM bronze.orders UNION ALL ⟦SELECT placed_at FROM bronze.orders⟧"), ""),
+        (view("SELECT order_id FROM bronze.orders UNION ALL SELECT ⟦placed_at⟧ FROM bronze.orders"), "a column of"),
+        (view("SELECT order_id, amount FROM bronze.orders UNION SELECT customer_id, ⟦placed_at⟧ FROM bronze.orders"), "a column of"),
+        (view("SELECT order_id FROM bronze.orders ORDER BY ⟦abs(status + op)⟧"), "takes numbers"),
+        (view("SELECT count(*) AS n FROM bronze.orders GROUP BY ⟦map(status, 1)⟧"), "GROUP BY a map"),
+        (view("SELECT order_id FROM bronze.orders WHERE order_id > 1 AND ⟦status RLIKE '('⟧"), "regular expression"),
+        (view("SELECT order_id, ⟦date_format(placed_at, 'YYYY-MM-dd')⟧ AS d FROM bronze.orders"), "`Y` so many times"),
+        (view("SELECT order_id, year(⟦to_date(status, 'YYYY')⟧) AS d FROM bronze.orders"), "`Y` so many times"),
+        (view("SELECT order_id, ⟦from_utc_timestamp(placed_at, 'Nowhere/City')⟧ AS d FROM bronze.orders"), "a time zone is not known"),
+        (view("SELECT order_id FROM bronze.orders WHERE ⟦timestampdiff(FORTNIGHT, placed_at, updated_at)⟧ > 1"), "a unit of time is not known"),
+        (view("SELECT * FROM bronze.orders PIVOT (sum(amount) FOR ⟦stauts⟧ IN ('a' AS a))"), "did you mean `status`?"),
+        (view("SELECT * FROM bronze.orders PIVOT (sum(amount) AS s FOR status IN ('a', ⟦op⟧))"), "no constant"),
+        (view("SELECT * FROM bronze.orders, LATERAL (SELECT ⟦amuont⟧ + 1 AS more)"), "did you mean `amount`?"),
+        (view("SELECT order_id, customer_id IN (SELECT c.customer_id FROM bronze.customers AS c WHERE ⟦c.nmae⟧ = o.status) AS b FROM bronze.orders AS o"), "`c.nmae`"),
         (view("SELECT order_id, cast(⟦placed_at⟧ AS BOOLEAN) AS b FROM bronze.orders"), "the cast from"),
+        (
+            "CREATE OR REFRESH MATERIALIZED VIEW gold.v (order_id BIGINT, ⟦amount⟧ DECIMAL(12,2) DEFAULT 'x') AS SELECT order_id, amount FROM bronze.orders;"
+                .to_owned(),
+            "cannot have its default",
+        ),
+        (
+            "CREATE OR REFRESH STREAMING TABLE silver.s (order_id BIGINT, ⟦status⟧ STRING DEFAULT no_such(1)) AS SELECT order_id, status FROM STREAM(bronze.orders);"
+                .to_owned(),
+            "cannot have its default",
+        ),
+        (
+            "CREATE OR REFRESH MATERIALIZED VIEW gold.v TBLPROPERTIES (⟦'tributary.expect.new' = 'freshness(status) <= 2 hours') AS SELECT status FROM bronze.orders;".to_owned(),
+            "asks for a date or a timestamp",
+        ),
         (
             "CREATE OR REFRESH MATERIALIZED VIEW gold.v (CONSTRAINT a EXPECT (order_id > 0), CONSTRAINT b EXPECT (order_id > 0 AND ⟦stauts⟧ = 'x'))
              AS SELECT order_id, status FROM bronze.orders;"
@@ -155,6 +181,17 @@ async fn each_kind_of_mistake_is_told_once_at_its_line_and_column() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), kinds.len(), wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn defaults_and_rules_of_times_that_fit_are_no_mistakes() {
+    let check = checked(
+        "CREATE OR REFRESH MATERIALIZED VIEW gold.v (order_id BIGINT DEFAULT 1, amount DECIMAL(12,2) DEFAULT 1.5, placed_at TIMESTAMP DEFAULT current_timestamp())
+           TBLPROPERTIES ('tributary.expect.new' = 'freshness(placed_at) <= 2 hours')
+         AS SELECT order_id, amount, placed_at FROM bronze.orders WHERE date_format(placed_at, 'yyyy') RLIKE '^2[0-9]+$';",
+    )
+    .await;
+    assert!(check.problems.is_empty(), "{:#?}", told(&check));
 }
 
 #[tokio::test]
