@@ -12,6 +12,7 @@ use tributary_bundle::{Loaded as Read, Options, find, load_sql, load_with};
 use tributary_config::{Inputs, Loaded, Name, Origin, Output, Program, Settings};
 
 use crate::failure::{Error, Failure, Outcome, count};
+use crate::schema::LayersBefore;
 use crate::{opened, portability, queries, start};
 
 /// The code of what stands in SQL and is not run here. As a mask or row filter it would let people see what it hides.
@@ -252,6 +253,8 @@ fn as_text(reads: &[Read], portability: bool) -> String {
 pub struct Opened {
     pub settings: Settings,
     pub pipeline: Pipeline,
+    /// The layers of its datasets by the schemas that `--db-name` took from them.
+    pub layers: LayersBefore,
 }
 
 /// The pipeline of the settings: by its key in the bundle around the working folder, of SQL files and folders of them, or of YAML files.
@@ -284,8 +287,8 @@ pub fn open(loaded: &Loaded, given: &Given) -> Result<Opened, Failure> {
             of_read(&read, &key, loaded, given)
         }
         (None, _) => {
-            let pipeline = opened::pipeline(settings)?;
-            Ok(Opened { settings: settings.clone(), pipeline: run_as(pipeline, given.user.as_deref()) })
+            let (pipeline, layers) = opened::pipeline(settings)?;
+            Ok(Opened { settings: settings.clone(), pipeline: run_as(pipeline, given.user.as_deref()), layers })
         }
     }
 }
@@ -309,11 +312,12 @@ pub fn of_read(read: &Read, key: &str, loaded: &Loaded, given: &Given) -> Result
         format!("{what} ({}:{}:{})", clause.file, clause.line, clause.column)
     });
     let pipeline = Pipeline::from_spec(found.spec.clone().unwrap_or_default())?;
-    let pipeline = opened::in_schema_of(settings, pipeline)?.with_origins(Arc::clone(&found.origins));
+    let (pipeline, layers) = opened::in_schema_of(settings, pipeline)?;
+    let pipeline = pipeline.with_origins(Arc::clone(&found.origins));
     let not_applied = found.not_applied.iter().map(|note| format!("{} ({}:{}:{})", note.message, note.file, note.line, note.column));
     let pipeline =
         run_as(pipeline.with_unprotected(hidden).with_not_applied(not_applied), given.user_of(found.run_as.as_deref()).as_deref());
-    Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline })
+    Ok(Opened { settings: with_catalogue(loaded, settings.clone(), found), pipeline, layers })
 }
 
 /// The command that was typed, without its flags but for the pipeline of a run.

@@ -30,7 +30,7 @@ async fn statements(loaded: &Loaded, given: &Given, name: &str) -> Result<String
         Err(error) => return Err(error.into()),
     }
     let table: TableName = name.parse().map_err(|_| unknown())?;
-    let Opened { settings, pipeline } = match bundle::open(loaded, given) {
+    let Opened { settings, pipeline, .. } = match bundle::open(loaded, given) {
         Ok(opened) => opened,
         // nobody named the pipeline that could have told
         Err(failure) if failure.code == "CL0001" => return Err(unknown()),

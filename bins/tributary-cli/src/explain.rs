@@ -15,7 +15,7 @@ use crate::{opened, output, start};
 /// Prints how a view would be refreshed; with `--audit` what some of its groups came to.
 pub fn explain(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let table = matches.get_one::<String>("table").cloned().unwrap_or_default();
-    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let Opened { settings, pipeline, .. } = bundle::open(loaded, given)?;
     let lake = opened::existing_lake_or_empty(&settings)?;
     if let Some(groups) = matches.get_one::<usize>("audit") {
         let audit = start::block_on(async { Ok(lake.audit(&pipeline, &table, *groups).await?) })?;

@@ -19,7 +19,7 @@ pub fn graph(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
         Some(format) => format.as_str(),
         None => out.map_or(Ok("text"), |file| by_name(file))?,
     };
-    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let Opened { settings, pipeline, .. } = bundle::open(loaded, given)?;
     let lake = opened::existing_lake_or_empty(&settings)?;
     let graph = start::block_on(async { Ok(lake.graph(&pipeline).await?) })?;
     let text = match format {

@@ -6,7 +6,7 @@ use tributary::{Lake, OpenOptions, Pipeline};
 use tributary_config::{Location, Settings};
 
 use crate::failure::{Error, Failure};
-use crate::schema;
+use crate::schema::{self, LayersBefore};
 
 /// The lake of these settings; its folder is made where it is missing.
 pub fn lake(settings: &Settings) -> Result<Lake, Failure> {
@@ -71,9 +71,9 @@ pub fn folder(location: &Location) -> Option<PathBuf> {
     }
 }
 
-/// The pipeline of these settings: all its files read and validated together, in one schema where `--db-name` says so.
-pub fn pipeline(settings: &Settings) -> Result<Pipeline, Failure> {
-    pipeline_of(settings, &files(settings)?)
+/// The pipeline of these settings: all its files read and validated together, as [`in_schema_of`].
+pub fn pipeline(settings: &Settings) -> Result<(Pipeline, LayersBefore), Failure> {
+    in_schema_of(settings, Pipeline::from_yaml(&texts(&files(settings)?))?)
 }
 
 /// The pipeline's files: their names and texts.
@@ -86,15 +86,15 @@ pub fn files(settings: &Settings) -> Result<Vec<(String, String)>, Failure> {
     Ok(files)
 }
 
-/// The pipeline that files hold, as [`pipeline`].
+/// The pipeline that files hold, in one schema where `--db-name` says so.
 pub fn pipeline_of(settings: &Settings, files: &[(String, String)]) -> Result<Pipeline, Failure> {
-    in_schema_of(settings, Pipeline::from_yaml(&texts(files))?)
+    in_schema_of(settings, Pipeline::from_yaml(&texts(files))?).map(|(pipeline, _)| pipeline)
 }
 
-/// The pipeline in one schema where `--db-name` says so.
-pub fn in_schema_of(settings: &Settings, pipeline: Pipeline) -> Result<Pipeline, Failure> {
+/// The pipeline in one schema where `--db-name` says so, and of which layers its datasets were before.
+pub fn in_schema_of(settings: &Settings, pipeline: Pipeline) -> Result<(Pipeline, LayersBefore), Failure> {
     match &settings.db_name {
-        None => Ok(pipeline),
+        None => Ok((pipeline, LayersBefore::new())),
         Some(name) => schema::in_one_schema(&pipeline, name.as_str()),
     }
 }

@@ -16,7 +16,7 @@ use crate::{files, opened, output, run, start};
 pub fn plan(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let opened = bundle::open(loaded, given)?;
     let settings = &opened.settings;
-    let options = run::options(loaded.program, settings, &opened.pipeline)?;
+    let options = run::of_layers(run::options(loaded.program, settings, &opened.pipeline)?, &opened.pipeline, &opened.layers);
     let lake = opened::existing_lake_or_empty(settings)?;
     let plan = start::block_on(async { Ok(lake.plan(&opened.pipeline, &options).await?) })?;
     if let Some(file) = matches.get_one::<PathBuf>("out") {

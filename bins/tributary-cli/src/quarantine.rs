@@ -44,7 +44,7 @@ pub fn quarantine(what: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome 
 
 /// Makes rows of the records that decode by now: a row what became of how many.
 pub fn requeue(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
-    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let Opened { settings, pipeline, .. } = bundle::open(loaded, given)?;
     let settings = &settings;
     let mut options = run::options(loaded.program, settings, &pipeline)?;
     options.accept_unprotected = given.accepts_unprotected();

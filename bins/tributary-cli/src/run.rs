@@ -13,6 +13,7 @@ use crate::metrics::{Observer, Server};
 use crate::next::Places;
 use crate::openlineage::Sinks;
 use crate::run_report::RunOutcome;
+use crate::schema::LayersBefore;
 use crate::{bundle, next, opened, plan, progress, signals, start, typed};
 
 /// Runs the pipeline of the settings once, or until it is interrupted.
@@ -50,7 +51,7 @@ enum Done {
 fn attempt(loaded: &Loaded, matches: &ArgMatches, given: &Given, voice: Voice) -> Result<Done, Failure> {
     let opened = bundle::open(loaded, given)?;
     let (settings, pipeline) = (&opened.settings, opened.pipeline);
-    let mut options = options(loaded.program, settings, &pipeline)?;
+    let mut options = of_layers(options(loaded.program, settings, &pipeline)?, &pipeline, &opened.layers);
     options.accept_unprotected = given.accepts_unprotected();
     if settings.check {
         return Ok(Done::Checked(checked(&pipeline, &options)));
@@ -129,6 +130,22 @@ pub fn options(program: Program, settings: &Settings, pipeline: &Pipeline) -> Re
         },
         ..RunOptions::default()
     })
+}
+
+/// The same choice of datasets, where their schemas do not tell their layers any more: each by its name.
+pub fn of_layers(mut options: RunOptions, pipeline: &Pipeline, layers: &LayersBefore) -> RunOptions {
+    let is_told = options.only.is_empty() && !options.full_refresh.is_empty();
+    if layers.is_empty() || is_told || Layer::ALL.iter().all(|layer| options.layers.contains(layer)) {
+        return options;
+    }
+    let of_layers = pipeline.spec().datasets().into_iter();
+    let of_layers = of_layers.filter(|dataset| options.layers.contains(layers.get(&dataset.table).unwrap_or(&dataset.layer)));
+    let is_named = |table: &TableName| options.only.is_empty() || options.only.contains(table);
+    let chosen: Vec<TableName> = of_layers.map(|dataset| dataset.table).filter(is_named).collect();
+    // none by its name would be all
+    options.layers = if chosen.is_empty() { Vec::new() } else { Layer::ALL.to_vec() };
+    options.only = chosen;
+    options
 }
 
 /// A layer's own binary runs its layer, whatever `TRIBUTARY_LAYER` says to the umbrella.

@@ -6,15 +6,18 @@ use std::ops::ControlFlow;
 use tributary::datafusion::sql::sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart, VisitMut, VisitorMut};
 use tributary::datafusion::sql::sqlparser::dialect::DatabricksDialect;
 use tributary::datafusion::sql::sqlparser::parser::Parser;
-use tributary::{Pipeline, TableName};
+use tributary::{Layer, Pipeline, TableName};
 
 use crate::failure::{Error, Failure};
 
 /// Schemas that stand for layers; `quarantine`, `_state` and `system` stay.
 const LAYERS: [&str; 3] = ["bronze", "silver", "gold"];
 
-/// The same pipeline with every dataset, and every mention of it, in `schema`.
-pub fn in_one_schema(pipeline: &Pipeline, schema: &str) -> Result<Pipeline, Failure> {
+/// The layers of datasets whose schemas told them, by the names that they have without those.
+pub type LayersBefore = BTreeMap<TableName, Layer>;
+
+/// The same pipeline with every dataset, and every mention of it, in `schema`; and of which layers they were by the schemas they had.
+pub fn in_one_schema(pipeline: &Pipeline, schema: &str) -> Result<(Pipeline, LayersBefore), Failure> {
     let spec = pipeline.spec();
     let datasets = spec.datasets();
     let moves = Moves::of(datasets.iter().map(|dataset| &dataset.table), schema)?;
@@ -26,13 +29,20 @@ pub fn in_one_schema(pipeline: &Pipeline, schema: &str) -> Result<Pipeline, Fail
         silver.select = silver.select.as_deref().map(|query| moves.query(&silver.table, query)).transpose()?;
         silver.table = moves.name(&silver.table);
         silver.sources.iter_mut().for_each(|source| *source = moves.name(source));
+        for flow in &mut silver.flows {
+            flow.select = flow.select.as_deref().map(|query| moves.query(&silver.table, query)).transpose()?;
+            flow.sources.iter_mut().for_each(|source| *source = moves.name(source));
+        }
     }
     for gold in &mut moved.gold {
         gold.query = moves.query(&gold.table, &gold.query)?;
         gold.table = moves.name(&gold.table);
         gold.sources.iter_mut().for_each(|source| *source = moves.name(source));
+        gold.streams.iter_mut().for_each(|stream| stream.table = moves.name(&stream.table));
     }
-    Ok(Pipeline::from_yaml(&[("pipeline", &moved.to_yaml())])?)
+    let layer = |table: &TableName| Some((moves.name(table), table.schema.to_lowercase().parse().ok()?));
+    let layers = datasets.iter().filter_map(|dataset| layer(&dataset.table)).collect();
+    Ok((Pipeline::from_yaml(&[("pipeline", &moved.to_yaml())])?, layers))
 }
 
 /// Which tables move, and where.
@@ -132,6 +142,39 @@ mod tests {
     fn texts_that_look_like_a_name_stay() {
         let query = "SELECT 'silver.orders' AS source FROM silver.orders";
         assert_eq!(moves().query(&TableName::new("gold", "revenue"), query).unwrap(), "SELECT 'silver.orders' AS source FROM shop.orders");
+    }
+
+    /// Every place in which a spec may name a table: where a new one is forgotten, a dataset would read what a run without the setting left.
+    #[test]
+    fn no_dataset_is_named_in_its_layers_schema_any_more() {
+        let text = "
+name: shop
+feeds:
+  - { name: a, table: bronze.a, decode: json, source: { files: { path: a, format: jsonl } }, columns: [{ name: id, type: long }, { name: at, type: timestamp }] }
+  - { name: b, table: bronze.b, decode: json, source: { files: { path: b, format: jsonl } }, columns: [{ name: id, type: long }, { name: at, type: timestamp }] }
+silver:
+  - table: silver.orders
+    sources: [bronze.a, silver.rates]
+    select: SELECT bronze.a.id, bronze.a.at FROM bronze.a LEFT JOIN silver.rates ON silver.rates.id = bronze.a.id
+    policy: append
+    flows:
+      - { name: of_b, sources: [bronze.b], select: 'SELECT id, at FROM bronze.b' }
+      - { name: of_a, sources: [bronze.a], once: true }
+  - { table: silver.rates, sources: [bronze.b], keys: [id], sequence_by: [at], policy: scd_type1 }
+gold:
+  - table: gold.pairs
+    query: SELECT a.id, a.at FROM bronze.a AS a JOIN bronze.b AS b ON a.id = b.id AND b.at BETWEEN a.at AND a.at + INTERVAL 1 HOUR
+    sources: [bronze.a, bronze.b]
+    streams: [{ table: bronze.a }, { table: bronze.b }]
+";
+        let pipeline = Pipeline::from_yaml(&[("shop.yml", text)]).unwrap();
+        let (moved, layers) = in_one_schema(&pipeline, "shop").unwrap();
+        let moved = moved.spec().to_yaml();
+        for schema in LAYERS {
+            assert!(text.contains(&format!("{schema}.")) && !moved.contains(&format!("{schema}.")), "{schema}:\n{moved}");
+        }
+        let of = |name: &str| layers[&TableName::new("shop", name)];
+        assert_eq!(["a", "orders", "pairs"].map(of), [Layer::Bronze, Layer::Silver, Layer::Gold]);
     }
 
     #[test]

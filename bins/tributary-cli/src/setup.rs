@@ -11,7 +11,7 @@ use crate::{bundle, opened, output, run, start, typed};
 
 /// Makes what is missing and lists what differs; exit 2 when anything does.
 pub fn setup(loaded: &Loaded, given: &Given) -> Outcome {
-    let Opened { settings, pipeline } = bundle::open(loaded, given)?;
+    let Opened { settings, pipeline, .. } = bundle::open(loaded, given)?;
     let settings = &settings;
     let layers: Vec<Layer> = run::layers(loaded.program, settings.layer);
     let only = run::only(&typed::tables(&settings.only, settings.catalogue.as_str())?, &pipeline)?;

@@ -1,4 +1,5 @@
-//! What the next refresh of a view would do, and what it would read. Reads logs alone.
+//! What the next refresh of a view would do, and what it would read. Reads logs alone, and the newest event times of streams whose rows
+//! wait for their watermark.
 
 use tributary_lake::{DataFile, Lake, Table};
 use tributary_specs::{GoldSpec, TableName};

@@ -19,7 +19,7 @@ pub use finding::Finding;
 pub fn doctor(loaded: &Loaded, matches: &ArgMatches, given: &Given) -> Outcome {
     let mut findings = vec![Finding::ok("settings", "", said(loaded))];
     let (settings, pipeline) = match bundle::open(loaded, given) {
-        Ok(Opened { settings, pipeline }) => {
+        Ok(Opened { settings, pipeline, .. }) => {
             findings.push(Finding::ok("pipeline", &pipeline.spec().name, format!("valid: {}", opened::contents(&pipeline))));
             (settings, Some(pipeline))
         }

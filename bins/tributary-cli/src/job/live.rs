@@ -201,7 +201,7 @@ impl Live<'_> {
         let of_command_line = std::mem::replace(&mut reading.parameters, parameters);
         reading.parameters.extend(of_command_line);
         let read = load_with(&session.around, &reading);
-        let Opened { settings, pipeline } = bundle::of_read(&read, key, session.loaded, session.given)?;
+        let Opened { settings, pipeline, .. } = bundle::of_read(&read, key, session.loaded, session.given)?;
         let found = read.bundle.pipeline(key)?;
         let selected = |names: &[String]| -> Result<Vec<TableName>, Failure> {
             let whole = |name: &String| typed::table(&filled(name, &attempt.values)?, settings.catalogue.as_str());
