@@ -9,7 +9,8 @@ use crate::commands::Shop;
 fn grown() -> Shop {
     let shop = Shop::new();
     for drop in 1..=4 {
-        let lines: Vec<String> = (0..50).map(|row| format!("{{\"id\":{},\"status\":\"s{}\",\"seq\":{drop}}}", row * drop, row % 3)).collect();
+        let lines: Vec<String> =
+            (0..50).map(|row| format!("{{\"id\":{},\"status\":\"s{}\",\"seq\":{drop}}}", row * drop, row % 3)).collect();
         shop.write(&format!("data/raw/orders/{drop}.jsonl"), &(lines.join("\n") + "\n"));
         shop.says(0, &["run"]);
     }
