@@ -1,4 +1,4 @@
-//! Each task killed at every call that changes the store, and each read failing once: the table is what it was, the next run ends.
+//! M1: each task killed at every call that changes the store, and each read failing once: the table is what it was, the next run ends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The law of what is deleted: after any history, with readers anywhere in it and writers at work, everything that somebody needs is
+//! M2, the law of what is deleted: after any history, with readers anywhere in it and writers at work, everything that somebody needs is
 //! still there. The control forgets the readers, and must be found out.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Compaction, purge and checkpoints: what they leave, and that a second run leaves it so.
+//! Compaction, purge and checkpoints: what they leave, and M3: that a second run leaves it so.
 
 use anyhow::Result;
 use tributary_lake::Commit;

@@ -453,7 +453,7 @@ async fn files_are_written_anew_and_rows_stay_what_they_are() {
             ("OPTIMIZE s.t ZORDER BY (y)", "error[MT0003]: `s.t` cannot be ordered by column `y`: there is no such column"),
             ("REORG TABLE s.t APPLY (PURGE)", "nothing to do to main.s.t"),
             ("SELECT * FROM s.t ORDER BY id", "1|null\n3|1"),
-            ("OPTIMIZE s.u", "error[SQ0006]…"),
+            ("OPTIMIZE s.u", "error[SQ0003]: table `s.u` does not exist…"),
         ],
     )
     .await;
