@@ -456,7 +456,6 @@ async fn a_sum_that_grows_too_large_stops_the_query_and_is_named() {
 /// What is refused, each for a reason a person can read.
 const REFUSED: &[&str] = &[
     "select * from silver.orders tablesample (10 percent)",
-    "select * from silver.orders for system_time as of '2024-01-01'",
     "select * from silver.orders version as of 'latest'",
     "select * from silver.orders version as of 1 + 1",
     "select * from silver.orders timestamp as of current_timestamp()",
