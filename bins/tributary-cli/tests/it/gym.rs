@@ -166,6 +166,25 @@ fn layer_by_layer_is_the_same_as_all_at_once() {
     club.equals();
 }
 
+/// The datasets of each layer, by name alone: as the schemas of the SQL tell them, though `--db-name` puts all into one.
+#[test]
+fn layers_are_those_of_the_sql_though_all_tables_are_in_one_schema() {
+    let clubs: [(Club, &[&str]); 2] = [(Club::new(1), &["--db-name", "club"]), (Club::new(1), &[])];
+    clubs.iter().for_each(|(club, _)| drop(club.gym.write_files(&club.raw(), 1).unwrap()));
+    for layer in ["bronze", "silver", "gold"] {
+        let [in_one, by_layer] = clubs.each_ref().map(|(club, more)| {
+            club.runs(0, &[&["--layer", layer], *more].concat());
+            let report = club.report();
+            let tables = report["datasets"].as_array().unwrap().iter().map(|it| it["table"].as_str().unwrap());
+            tables.map(|table| table.split_once('.').unwrap().1.to_owned()).collect::<Vec<_>>()
+        });
+        assert!(!in_one.is_empty() && in_one == by_layer, "--layer {layer}: {in_one:?}, {by_layer:?}");
+    }
+    let [(club, _), (other, _)] = &clubs;
+    let rows = |schema: &str| format!("select count(*) as n, max(num_recordings) as most from {schema}.workout_bpm_summary");
+    assert_eq!(club.sql(&rows("club")), other.sql(&rows("gold")));
+}
+
 #[test]
 fn ages_are_those_of_the_day_that_was_asked_for_and_follow_it_without_new_files() {
     let mut club = Club::new(1);
