@@ -25,11 +25,23 @@ pub(crate) fn told(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             told.push(word);
             at = behind;
         } else {
-            told.push(token.clone());
+            told.push(number(token, &told));
             at += 1;
         }
     }
     told
+}
+
+/// The word as it is; a version in quotes behind `VERSION AS OF` as the number that it is.
+fn number(token: &TokenWithSpan, before: &[TokenWithSpan]) -> TokenWithSpan {
+    let Token::SingleQuotedString(text) = &token.token else { return token.clone() };
+    let mut words = before.iter().rev().filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    let is_version = ["OF", "AS", "VERSION"].iter().all(|word| words.next().is_some_and(|token| is_word(&token.token, word)));
+    if is_version && is_digits(text) {
+        TokenWithSpan { token: Token::Number(text.clone(), false), span: token.span }
+    } else {
+        token.clone()
+    }
 }
 
 /// What `@v12` or `@20240501120000000` right behind a name says, and where it ends.

@@ -136,8 +136,8 @@ impl Compared<'_> {
         let columns = self.columns.iter().map(told).collect::<Vec<_>>().join(", ");
         let names = self.names();
         format!(
-            "SELECT {names}, sum(__n) AS __n FROM (SELECT {columns}, CAST(-1 AS BIGINT) AS __n FROM before \
-             UNION ALL SELECT {columns}, CAST(1 AS BIGINT) AS __n FROM after) GROUP BY {names} HAVING sum(__n) <> 0"
+            "SELECT {names}, sum(__side) AS __n FROM (SELECT {columns}, CAST(-1 AS BIGINT) AS __side FROM before \
+             UNION ALL SELECT {columns}, CAST(1 AS BIGINT) AS __side FROM after) GROUP BY {names} HAVING sum(__side) <> 0"
         )
     }
 
