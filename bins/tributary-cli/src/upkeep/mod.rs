@@ -34,13 +34,13 @@ pub fn upkeep(verb: &str, loaded: &Loaded, matches: &ArgMatches) -> Outcome {
         "vacuum" => {
             let options = vacuum_options(matches)?;
             let reports =
-                start::block_on(async { Ok(lake.vacuum(&tables(&lake, matches, catalogue).await?, &options).await.map_err(failure)?) })?;
+                start::block_on(async { lake.vacuum(&tables(&lake, matches, catalogue).await?, &options).await.map_err(failure) })?;
             tell_all(output, &reports, |_| ExitCode::Done)
         }
         "clean-log" => {
             let options = clean_log_options(matches)?;
             let reports =
-                start::block_on(async { Ok(lake.clean_log(&tables(&lake, matches, catalogue).await?, &options).await.map_err(failure)?) })?;
+                start::block_on(async { lake.clean_log(&tables(&lake, matches, catalogue).await?, &options).await.map_err(failure) })?;
             tell_all(output, &reports, |_| ExitCode::Done)
         }
         "restore" => {

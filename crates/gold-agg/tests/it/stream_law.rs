@@ -217,7 +217,7 @@ fn law_a_streaming_table_equals_its_query() {
 
 #[test]
 fn law_outer_joins_and_first_rows_of_streams_equal_their_query() {
-    let law = Law::new("outer joins and first rows of streams").within(Duration::from_secs(5)).at_least(40);
+    let law = Law::new("outer joins and first rows of streams").within(Duration::from_secs(5)).at_least(70);
     let asked = [OUTER, FIRST].concat();
     let play = Play::of(&asked, Broken::Nothing);
     let tried = law.holds(&steps(), |steps, tried| play.holds(&steps, tried));
