@@ -195,7 +195,8 @@ impl Fault for Error {
     fn next_command(&self) -> Option<String> {
         match self {
             Self::Url { .. } => Some("tributary run --warehouse data/lake".to_owned()),
-            Self::Spec(_) | Self::NoDataset { .. } | Self::OtherCatalogue { .. } | Self::NoColumn { .. } | Self::ColumnMisfit { .. } => {
+            Self::OtherCatalogue { other, .. } => Some(format!("tributary show tables --catalogue {other}")),
+            Self::Spec(_) | Self::NoDataset { .. } | Self::NoColumn { .. } | Self::ColumnMisfit { .. } => {
                 Some("tributary validate".to_owned())
             }
             Self::GivenRows { .. } => Some("tributary help TR0030".to_owned()),

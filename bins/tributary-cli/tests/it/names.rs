@@ -31,5 +31,6 @@ fn the_catalogue_of_the_run_may_stand_before_every_table_that_is_typed() {
         assert!(said.contains("tributary show tables --catalogue dev"), "{command:?} {said}");
     }
     let said = shop.says(2, &["explain", "dev.gold.by_status"]);
-    assert!(said.contains("the pipeline has no dataset `dev.gold.by_status`"), "{said}");
+    assert!(said.contains("`dev.gold.by_status` is of the catalogue `dev`, and this lake's catalogue is `main`"), "{said}");
+    assert!(said.contains("tributary show tables --catalogue dev"), "{said}");
 }
