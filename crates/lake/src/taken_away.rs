@@ -44,7 +44,7 @@ impl Table {
     /// What the commits whose files are there took away, of this snapshot's, in no order.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a commit with an action that is not known; store errors; each as an item of the stream.
+    /// [`crate::Error::Unsupported`] for a commit with an action that is not known; store errors; each as an item of the stream.
     pub async fn commit_removals(&self) -> Result<BoxStream<'static, Result<CommitRemovals>>> {
         let versions = self.log().versions().await?;
         let Some(earliest) = versions.earliest_commit else { return Ok(stream::empty().boxed()) };
