@@ -19,13 +19,14 @@ use tributary_specs::TableName;
 
 use crate::readers::{Reader, Readers, slowest_of};
 use crate::report::Amount;
+use crate::retention::Retention;
 use crate::vacuum::LONGEST_WRITE_DEFAULT;
 use crate::{Error, Result, Status, controls, interval};
 
 /// The retention of a log whose table does not say its own.
 pub const LOG_RETENTION_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 
-const RETENTION_PROPERTY: &str = "delta.logRetentionDuration";
+const RETENTION: Retention = Retention { property: "delta.logRetentionDuration", default: LOG_RETENTION_DEFAULT, verb: "clean-log" };
 /// Commits before this version may go only together with all others before it.
 const PROTECTION_PROPERTY: &str = "delta.requireCheckpointProtectionBeforeVersion";
 const HINT: &str = "_delta_log/_last_checkpoint";
@@ -86,13 +87,8 @@ pub struct CleanLogReport {
 pub async fn clean_log(lake: &Lake, readers: &Readers, name: &TableName, options: &CleanLogOptions) -> Result<CleanLogReport> {
     let table = crate::open(lake, name).await?;
     table.ensure_writable().map_err(Error::lake("opening", name))?;
-    let safe = safe_retention(&table)?;
-    let retention = options.retain.unwrap_or(safe);
-    if retention < safe && !options.accept_unsafe_retention {
-        return Err(Error::UnsafeRetention { table: name.clone(), asked: retention.as_secs(), safe: safe.as_secs() });
-    }
-    let mut readers = readers.of_table(&table, &options.outside)?;
-    readers.retain(|reader| !options.ignore_readers.contains(&reader.name));
+    let retention = RETENTION.agreed(&table, options.retain, options.accept_unsafe_retention)?;
+    let readers = readers.waited_for(&table, &options.outside, &options.ignore_readers)?;
     let failed = || Error::lake("reading the log of", name);
     let objects = table.log_objects().await.map_err(failed())?;
     let bound = bound(&table, &readers, retention, options.longest_write).await?;
@@ -122,16 +118,6 @@ pub async fn clean_log(lake: &Lake, readers: &Readers, name: &TableName, options
         delete(&table, &going, cut.unwrap_or(0)).await.map_err(Error::lake("cleaning the log of", name))?;
     }
     Ok(report)
-}
-
-fn safe_retention(table: &Table) -> Result<Duration> {
-    let Some(value) = table.properties().get(RETENTION_PROPERTY) else { return Ok(LOG_RETENTION_DEFAULT) };
-    let seconds = interval::seconds(value).ok_or_else(|| Error::Property {
-        table: table.name().clone(),
-        property: RETENTION_PROPERTY,
-        value: value.clone(),
-    })?;
-    Ok(Duration::from_secs(seconds))
 }
 
 /// The earliest version that somebody needs, and who.

@@ -49,6 +49,8 @@ pub enum Error {
     UnsafeRetention {
         /// The table.
         table: TableName,
+        /// What was to be done, as `tributary maintain` calls it.
+        verb: &'static str,
         /// Seconds.
         asked: u64,
         /// Seconds.
@@ -207,7 +209,7 @@ impl Fault for Error {
             Self::NotClustered { table } => format!("tributary maintain zorder --by COLUMN {table}"),
             Self::Clustered { table, .. } => format!("tributary maintain cluster {table}"),
             Self::Column { table, .. } | Self::Property { table, .. } | Self::Reader { table, .. } => format!("tributary ddl {table}"),
-            Self::UnsafeRetention { table, .. } => format!("tributary maintain vacuum --accept-unsafe-retention --dry-run {table}"),
+            Self::UnsafeRetention { table, verb, .. } => format!("tributary maintain {verb} --accept-unsafe-retention --dry-run {table}"),
             Self::Contended { table, .. } | Self::FilesGone { table, .. } => format!("tributary show history {table}"),
             Self::PositionGone { table, .. } => format!("tributary maintain restore --positions keep {table}"),
             Self::VacuumUnderWay { table, .. } => format!("tributary maintain vacuum {table}"),

@@ -25,6 +25,7 @@ mod plan;
 mod readers;
 mod report;
 mod restore;
+mod retention;
 mod rewrite;
 mod run;
 mod vacuum;

@@ -124,6 +124,16 @@ impl Readers {
         readers.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(readers)
     }
+
+    /// The same without those that nobody is to wait for.
+    ///
+    /// # Errors
+    /// As [`Self::of_table`].
+    pub(crate) fn waited_for(&self, table: &Table, outside: &[Reader], ignored: &[String]) -> Result<Vec<Reader>> {
+        let mut readers = self.of_table(table, outside)?;
+        readers.retain(|reader| !ignored.contains(&reader.name));
+        Ok(readers)
+    }
 }
 
 /// The sources of a target's positions.

@@ -16,6 +16,7 @@ use tributary_specs::TableName;
 
 use crate::{Error, Source, Tables, Text, choose, prepare, words};
 
+mod limits;
 mod together;
 
 fn provider(columns: Vec<(&str, ArrayRef)>) -> Arc<dyn TableProvider> {
@@ -579,19 +580,6 @@ async fn explain_shows_the_plan_of_a_query() {
 }
 
 #[tokio::test]
-async fn a_long_chain_is_executed_and_a_longer_one_refused_at_once() {
-    let chain = |terms: usize| format!("select {} as x", vec!["1"; terms].join(" + "));
-    assert_eq!(lines(&chain(190)).await, ["x", "190"]);
-    let either: Vec<String> = (0..190).map(|id| format!("order_id = {id}")).collect();
-    assert_eq!(lines(&format!("select count(*) as n from silver.orders where {}", either.join(" or "))).await, ["n", "3"]);
-    for terms in [300, 10_000] {
-        assert!(refusal(&chain(terms)).await.starts_with("an expression of more than 200 levels is not executed"), "{terms} terms");
-    }
-    assert!(refusal(&chain(100_000)).await.starts_with("a text of more than 50000 words and signs"));
-    assert!(refusal(&format!("select {}1{} as x", "(".repeat(10_000), ")".repeat(10_000))).await.contains("recursion limit"));
-}
-
-#[tokio::test]
 async fn an_expression_without_a_query_is_held_to_the_same_rules() {
     let context = SessionContext::new();
     prepare(&context);
@@ -621,6 +609,46 @@ proptest::proptest! {
     fn no_text_makes_the_reader_panic(text in r"(select|from|where|\(|\)|'|`|,|\*|/\*|\*/| |order_id|silver\.orders|version as of|[0-9]{1,3}|\$\{x\}){0,25}") {
         let _ = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(query(&text));
     }
+}
+
+#[tokio::test]
+async fn groups_of_groups_may_be_of_expressions() {
+    for (text, expected) in [
+        (
+            "select order_id % 2 as odd, count(*) as n from silver.orders group by cube(order_id % 2) order by odd",
+            "odd|n\nnull|3\n0|1\n1|2",
+        ),
+        (
+            "select order_id + 1 as x, count(*) as n from silver.orders group by rollup(order_id + 1) order by x",
+            "x|n\nnull|3\n2|1\n3|1\n4|1",
+        ),
+        (
+            "select upper(status) as s, sum(order_id + 1) as n from silver.orders group by cube(upper(status), order_id + 1) having s is not null order by 1, 2",
+            "s|n\nNEW|2\nNEW|2\nPAID|4\nPAID|4",
+        ),
+        ("select order_id + 1 as x from silver.orders group by grouping sets ((order_id + 1), ()) order by x", "x\nnull\n2\n3\n4"),
+        ("select count(*) as n from silver.orders group by cube(order_id + 1) order by n", "n\n1\n1\n1\n3"),
+        ("select order_id + 1 + 1 as x from silver.orders group by cube(order_id + 1) order by x", "x\nnull\n3\n4\n5"),
+        (
+            "select case when order_id = 1 then 'a' else 'b' end as x, count(*) as n from silver.orders group by cube(case when order_id = 1 then 'a' else 'b' end) order by x",
+            "x|n\nnull|3\na|1\nb|2",
+        ),
+    ] {
+        assert_eq!(lines(text).await.join("\n"), expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_chain_is_executed_and_a_longer_one_refused_at_once() {
+    let chain = |terms: usize| format!("select {} as x", vec!["1"; terms].join(" + "));
+    assert_eq!(lines(&chain(190)).await, ["x", "190"]);
+    let either: Vec<String> = (0..190).map(|id| format!("order_id = {id}")).collect();
+    assert_eq!(lines(&format!("select count(*) as n from silver.orders where {}", either.join(" or "))).await, ["n", "3"]);
+    for terms in [300, 10_000] {
+        assert!(refusal(&chain(terms)).await.starts_with("an expression of more than 200 levels is not executed"), "{terms} terms");
+    }
+    assert!(refusal(&chain(100_000)).await.starts_with("a text of more than 50000 words and signs"));
+    assert!(refusal(&format!("select {}1{} as x", "(".repeat(10_000), ")".repeat(10_000))).await.contains("recursion limit"));
 }
 
 #[tokio::test]
@@ -723,33 +751,6 @@ fn texts_of_a_megabyte_are_read_or_refused_in_seconds() {
     }
 }
 
-#[tokio::test]
-async fn groups_of_groups_may_be_of_expressions() {
-    for (text, expected) in [
-        (
-            "select order_id % 2 as odd, count(*) as n from silver.orders group by cube(order_id % 2) order by odd",
-            "odd|n\nnull|3\n0|1\n1|2",
-        ),
-        (
-            "select order_id + 1 as x, count(*) as n from silver.orders group by rollup(order_id + 1) order by x",
-            "x|n\nnull|3\n2|1\n3|1\n4|1",
-        ),
-        (
-            "select upper(status) as s, sum(order_id + 1) as n from silver.orders group by cube(upper(status), order_id + 1) having s is not null order by 1, 2",
-            "s|n\nNEW|2\nNEW|2\nPAID|4\nPAID|4",
-        ),
-        ("select order_id + 1 as x from silver.orders group by grouping sets ((order_id + 1), ()) order by x", "x\nnull\n2\n3\n4"),
-        ("select count(*) as n from silver.orders group by cube(order_id + 1) order by n", "n\n1\n1\n1\n3"),
-        ("select order_id + 1 + 1 as x from silver.orders group by cube(order_id + 1) order by x", "x\nnull\n3\n4\n5"),
-        (
-            "select case when order_id = 1 then 'a' else 'b' end as x, count(*) as n from silver.orders group by cube(case when order_id = 1 then 'a' else 'b' end) order by x",
-            "x|n\nnull|3\na|1\nb|2",
-        ),
-    ] {
-        assert_eq!(lines(text).await.join("\n"), expected, "{text}");
-    }
-}
-
 /// A context with the functions `main.f.f0` to as many, each of `body` over the one before it, which it calls `{}`.
 fn with_functions(count: usize, body: &str) -> (SessionContext, Vec<String>, Result<(), (usize, Error)>) {
     let context = SessionContext::new();
@@ -780,41 +781,6 @@ async fn one_value(context: &SessionContext, own: &[String], text: &str) -> Resu
     Ok(ArrayFormatter::try_new(column, &FormatOptions::new()).unwrap().value(0).to_string())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn functions_that_double_with_each_other_are_refused_before_they_are_written_out() {
-    // each calls the one before it twice, names its parameter twice, or calls it once
-    for (body, most, what) in [
-        ("{}(x) + {}(x)", 16, "come to more than 20000 operations"),
-        ("{}(x + x)", 20, "come to more than 20000 operations"),
-        ("case when x > 1 then {}(x) when x > 2 then {}(x) else {}(x) end", 12, "come to more than 20000 operations"),
-        ("{}(x) + 1", 201, "comes to more than 200 levels"),
-    ] {
-        let (context, own, ended) = with_functions(most, body);
-        let (at, error) = ended.unwrap_err();
-        let told = error.to_string();
-        assert!(told.contains(what) && told.contains(&format!("`main.f.f{}`", at - 1)) && told.contains("(line 1, column "), "{told}");
-        // what comes before them is called
-        let last = format!("f.f{}", at - 2);
-        let value = one_value(&context, &own, &format!("select {last}(1)")).await;
-        assert!(value.is_ok(), "{last}: {value:?}");
-    }
-    let (context, own, ended) = with_functions(9, "{}(x) + {}(x)");
-    assert!(ended.is_ok());
-    assert_eq!(one_value(&context, &own, "select f.f8(1)").await.unwrap(), "512");
-    let many = vec!["f.f8(1)"; 40].join(" + ");
-    let told = one_value(&context, &own, &format!("select\n  {many}")).await.unwrap_err().to_string();
-    assert!(
-        told.starts_with("a text whose calls of `main.f.f8` and others come to more than 20000 operations")
-            && told.contains("(line 2, column 3)"),
-        "{told}"
-    );
-    // nested calls multiply by how often the parameter stands in the body
-    let (context, own, _) = with_functions(2, "x * x + {}(x)");
-    let nested = (0..12).fold("2".to_owned(), |inside, _| format!("f.f1({inside})"));
-    let told = one_value(&context, &own, &format!("select {nested}")).await.unwrap_err().to_string();
-    assert!(told.contains("come to more than 20000 operations"), "{told}");
-}
-
 #[tokio::test]
 async fn arguments_are_cast_to_what_a_function_takes_as_the_dialect_casts() {
     let (context, own, _) = with_functions(1, "");
@@ -830,32 +796,6 @@ async fn arguments_are_cast_to_what_a_function_takes_as_the_dialect_casts() {
         refused.contains("argument 1 of `main.f.f0` is ARRAY<INT> where BIGINT is taken") && refused.contains("(line 2, column "),
         "{refused}"
     );
-}
-
-#[test]
-fn a_from_of_more_tables_than_anybody_joins_is_refused() {
-    assert!(Text::parse(&chain(500, false)).is_ok());
-    for text in [
-        chain(501, false),
-        format!("select 1 from {}a", "a, ".repeat(500)),
-        format!("select 1 from ({}) join a", "a join ".repeat(499) + "a"),
-    ] {
-        let refused = Text::parse(&text).unwrap_err().to_string();
-        assert!(refused.starts_with("a FROM of more than 500 tables") && refused.contains("(line 1, column "), "{refused}");
-    }
-}
-
-#[test]
-fn a_with_of_more_names_than_anybody_reads_is_refused() {
-    let named = |count: usize| {
-        let rest: String = (1..count).map(|n| format!(", c{n} as (select a from c{})", n - 1)).collect();
-        format!("with c0 as (select 1 as a){rest} select a from c{}", count - 1)
-    };
-    assert!(Text::parse(&named(500)).is_ok());
-    for text in [named(501), format!("select * from ({})", named(2000))] {
-        let refused = Text::parse(&text).unwrap_err().to_string();
-        assert!(refused.starts_with("a WITH of more than 500 names") && refused.contains("(line 1, column "), "{refused}");
-    }
 }
 
 #[tokio::test]

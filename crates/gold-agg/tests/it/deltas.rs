@@ -9,25 +9,7 @@ use tributary_lake::object_store::{ObjectStoreExt, path::Path};
 use tributary_specs::{Column, DatasetReport, GoldSpec, TableSpec};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
-use crate::world::{World, memory, name};
-
-fn orders() -> Frame {
-    frame!(
-        "order_id: long | region: string | amount: long
-         1              | north          | 10
-         2              | north          | 4
-         3              | south          | 2
-         4              | null           | null"
-    )
-}
-
-fn nothing() -> Frame {
-    frame!("order_id: long | region: string | amount: long")
-}
-
-fn by_region() -> GoldSpec {
-    GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
-}
+use crate::world::{World, by_region, memory, name, no_orders, orders};
 
 async fn refreshed(world: &World, spec: &GoldSpec) -> Result<DatasetReport> {
     Ok(run(&world.lake, spec, &Options::default()).await?)
@@ -63,7 +45,7 @@ async fn totals_that_are_counted_follow_without_a_row_of_their_input() -> Result
         )
     );
     // what goes was the greatest: its group is computed again
-    world.change("silver.orders", &BTreeSet::from([1]), &nothing(), false).await?;
+    world.change("silver.orders", &BTreeSet::from([1]), &no_orders(), false).await?;
     let again = refreshed(&world, &spec).await?;
     assert_eq!(again.means, "signed deltas");
     let moved = frame!("name: string | country: string\n west | w");
@@ -93,7 +75,7 @@ async fn what_a_view_lacks_for_deltas_is_told() -> Result<()> {
         world.append("silver.orders", &orders()).await?;
         let spec = GoldSpec::new(name("gold.view"), query);
         refreshed(&world, &spec).await?;
-        world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+        world.change("silver.orders", &BTreeSet::from([0]), &no_orders(), false).await?;
         let explained = explain(&world.lake, &spec, &Options::default()).await?.expect("its inputs are there");
         let means = explained.means.unwrap_or_default();
         assert!(means.starts_with("changed groups, for ") && means.contains(why), "{means}");
@@ -137,10 +119,10 @@ async fn a_sum_that_is_not_counted_follows_while_no_file_of_its_input_has_a_null
     refreshed(&world, &by_region()).await?;
     refreshed(&world, &held).await?;
     let steps: [(&[usize], Frame, &str, bool); 4] = [
-        (&[0], nothing(), "signed deltas", false),
+        (&[0], no_orders(), "signed deltas", false),
         // a null comes: from now on a sum may become null where rows go, and does
         (&[], frame!("order_id: long | region: string | amount: long\n 4 | north | null"), OPEN, false),
-        (&[0], nothing(), OPEN, true),
+        (&[0], no_orders(), OPEN, true),
         // it goes; the count of its file is of rows that are marked, too
         (&[0], frame!("order_id: long | region: string | amount: long\n 5 | south | 1"), OPEN, false),
     ];
@@ -172,7 +154,7 @@ async fn a_sum_over_what_an_outer_join_left_out_is_not_told_by_statistics() -> R
                  GROUP BY amount > 0";
     let spec = GoldSpec::new(name("gold.view"), query);
     refreshed(&world, &spec).await?;
-    world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+    world.change("silver.orders", &BTreeSet::from([0]), &no_orders(), false).await?;
     let means = refreshed(&world, &spec).await?.means;
     assert!(means.contains("changed groups where rows go, for `sum(rates.rate)` may be null then"), "{means}");
     assert_frames_eq!(world.rows("gold.view").await?, frame!("sold: boolean | rates: long | orders: long\n true | null | 1"));

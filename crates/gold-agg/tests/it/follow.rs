@@ -11,25 +11,7 @@ use tributary_lake::{Commit, CommitOutcome, Operation, Reads, WriterOptions};
 use tributary_specs::{Column, DatasetReport, ExpectationAction, GoldSpec, Refresh, TableSpec};
 use tributary_testkit::{Frame, Value, assert_frames_eq, frame};
 
-use crate::world::{World, name};
-
-fn orders() -> Frame {
-    frame!(
-        "order_id: long | region: string | amount: long
-         1              | north          | 10
-         2              | north          | 4
-         3              | south          | 2
-         4              | null           | null"
-    )
-}
-
-fn by_region() -> GoldSpec {
-    GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
-}
-
-fn nothing() -> Frame {
-    frame!("order_id: long | region: string | amount: long")
-}
+use crate::world::{World, by_region, name, no_orders, orders};
 
 async fn refreshed(world: &World, spec: &GoldSpec) -> Result<DatasetReport> {
     Ok(run(&world.lake, spec, &Options::default()).await?)
@@ -74,7 +56,7 @@ async fn a_change_that_leaves_the_view_as_it_is_moves_its_positions_and_no_row()
     world.append("silver.orders", &orders()).await?;
     let spec = GoldSpec::new(name("gold.regions"), "SELECT DISTINCT region FROM silver.orders");
     refreshed(&world, &spec).await?;
-    world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+    world.change("silver.orders", &BTreeSet::from([0]), &no_orders(), false).await?;
     let report = refreshed(&world, &spec).await?;
     assert_eq!((report.mode.as_str(), report.rows_inserted + report.rows_updated + report.rows_deleted), ("incremental", 0));
     assert_eq!(report.positions["silver.orders"], 2);
@@ -102,7 +84,7 @@ async fn what_does_not_follow_is_refreshed_in_full_for_one_reason_that_is_told()
         world.append("silver.orders", &orders()).await?;
         let spec = GoldSpec::new(name("gold.view"), query);
         refreshed(&world, &spec).await?;
-        world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+        world.change("silver.orders", &BTreeSet::from([0]), &no_orders(), false).await?;
         let report = refreshed(&world, &spec).await?;
         assert_eq!(report.reason, format!("silver.orders moved from version 1 to 2; in full, for {reason}"), "{query}");
         assert_eq!(report.mode, "full");
@@ -121,7 +103,7 @@ async fn a_view_that_refuses_to_fall_back_is_left_as_it_was() -> Result<()> {
     world.append("silver.orders", &orders()).await?;
     let spec = by_region().with_refresh(Refresh::Incremental);
     refreshed(&world, &spec).await?;
-    world.change("silver.orders", &BTreeSet::from([0]), &nothing(), false).await?;
+    world.change("silver.orders", &BTreeSet::from([0]), &no_orders(), false).await?;
     assert_eq!(refreshed(&world, &spec).await?.mode, "incremental");
     let changed = GoldSpec {
         query: "SELECT region, max(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region".into(),

@@ -10,7 +10,7 @@ use tributary_lake::datafusion::prelude::{col, lit};
 use tributary_specs::{Column, DataType, GoldSpec, Refresh, Status};
 use tributary_testkit::{Frame, assert_frames_eq, frame};
 
-use crate::world::{World, name, ten_o_clock, told};
+use crate::world::{World, by_region, name, ten_o_clock, told};
 
 fn orders() -> Frame {
     frame!(
@@ -20,10 +20,6 @@ fn orders() -> Frame {
          3              | south          | 2.00                  | 2026-01-31
          4              | null           | null                  | 2026-01-31"
     )
-}
-
-fn by_region() -> GoldSpec {
-    GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
 }
 
 /// G3

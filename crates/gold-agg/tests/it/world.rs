@@ -16,8 +16,29 @@ use tributary_lake::{
     WriterOptions,
 };
 use tributary_specs::{Column, DatasetReport, GoldSpec, Status, TableName, TableSpec};
-use tributary_testkit::Frame;
+use tributary_testkit::{Frame, frame};
 use url::Url;
+
+/// Rows of `silver.orders`.
+pub fn orders() -> Frame {
+    frame!(
+        "order_id: long | region: string | amount: long
+         1              | north          | 10
+         2              | north          | 4
+         3              | south          | 2
+         4              | null           | null"
+    )
+}
+
+/// `silver.orders` without rows.
+pub fn no_orders() -> Frame {
+    frame!("order_id: long | region: string | amount: long")
+}
+
+/// `gold.revenue`: sums and counts of `silver.orders`.
+pub fn by_region() -> GoldSpec {
+    GoldSpec::new(name("gold.revenue"), "SELECT region, sum(amount) AS revenue, count(*) AS orders FROM silver.orders GROUP BY region")
+}
 
 pub struct World {
     pub lake: Lake,

@@ -27,6 +27,7 @@ use tributary_specs::TableName;
 use self::fate::{Fate, Known, is_hidden, nested_roots};
 use crate::readers::{Reader, Readers, slowest_of};
 use crate::report::Amount;
+use crate::retention::Retention;
 use crate::{Error, Result, Status, controls, interval};
 
 /// The retention of a table that does not say its own.
@@ -35,7 +36,7 @@ pub const RETENTION_DEFAULT: Duration = Duration::from_secs(7 * 86_400);
 /// How long a write may take at most, where nobody says otherwise.
 pub const LONGEST_WRITE_DEFAULT: Duration = Duration::from_secs(86_400);
 
-const RETENTION_PROPERTY: &str = "delta.deletedFileRetentionDuration";
+const RETENTION: Retention = Retention { property: "delta.deletedFileRetentionDuration", default: RETENTION_DEFAULT, verb: "vacuum" };
 
 /// Objects that are asked for side by side.
 const AT_ONCE: usize = 16;
@@ -143,20 +144,15 @@ pub struct VacuumReport {
 pub async fn vacuum(lake: &Lake, readers: &Readers, name: &TableName, options: &VacuumOptions) -> Result<VacuumReport> {
     let table = crate::open(lake, name).await?;
     table.ensure_writable().map_err(Error::lake("opening", name))?;
-    let safe = safe_retention(&table)?;
-    let retention = options.retain.unwrap_or(safe);
-    if retention < safe && !options.accept_unsafe_retention {
-        return Err(Error::UnsafeRetention { table: name.clone(), asked: retention.as_secs(), safe: safe.as_secs() });
-    }
-    let mut readers = readers.of_table(&table, &options.outside)?;
-    readers.retain(|reader| !options.ignore_readers.contains(&reader.name));
+    let retention = RETENTION.agreed(&table, options.retain, options.accept_unsafe_retention)?;
+    let readers = readers.waited_for(&table, &options.outside, &options.ignore_readers)?;
     let vacuum = Vacuum { options, retention, readers: &readers };
     let found = vacuum.look(&table).await?;
     if found.files.is_empty() || options.dry_run {
         let status = if found.files.is_empty() { Status::NothingToDo } else { Status::Planned };
         return Ok(vacuum.report(name, status, found));
     }
-    commit(&table, vacuum.start(safe)).await?;
+    commit(&table, vacuum.start(RETENTION.own(&table)?)).await?;
     let table = table.refresh().await.map_err(Error::lake("opening", name))?;
     let found = vacuum.look(&table).await?;
     let paths: Vec<String> = found.files.iter().map(|file| file.path.clone()).collect();
@@ -164,17 +160,6 @@ pub async fn vacuum(lake: &Lake, readers: &Readers, name: &TableName, options: &
     let table = table.refresh().await.map_err(Error::lake("opening", name))?;
     commit(&table, ended(&found)).await?;
     Ok(vacuum.report(name, Status::Done, found))
-}
-
-/// The shortest retention that needs nobody's consent.
-fn safe_retention(table: &Table) -> Result<Duration> {
-    let Some(value) = table.properties().get(RETENTION_PROPERTY) else { return Ok(RETENTION_DEFAULT) };
-    let seconds = interval::seconds(value).ok_or_else(|| Error::Property {
-        table: table.name().clone(),
-        property: RETENTION_PROPERTY,
-        value: value.clone(),
-    })?;
-    Ok(Duration::from_secs(seconds))
 }
 
 struct Vacuum<'a> {

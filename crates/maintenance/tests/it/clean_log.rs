@@ -66,7 +66,7 @@ async fn a_reader_a_write_and_the_retention_each_bound_the_cut() -> Result<()> {
     let house = committed_often(35).await?;
     let lake = house.lake();
     let refused = cleaned(&lake, &CleanLogOptions { accept_unsafe_retention: false, ..at_once() }).await.unwrap_err();
-    assert!(matches!(refused, Error::UnsafeRetention { .. }), "{refused}");
+    assert!(matches!(refused, Error::UnsafeRetention { verb: "clean-log", .. }), "{refused}");
     let writing = cleaned(&lake, &CleanLogOptions { longest_write: Duration::from_secs(7200), ..at_once() }).await?;
     assert_eq!(writing.status, Status::NothingToDo, "{writing:?}");
     reader(&lake, "revenue", 25).await?;
